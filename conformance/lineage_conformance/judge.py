@@ -1,0 +1,187 @@
+"""Judging: one law on one face of one open target.
+
+The judge replays the law's corpus, then programs from its strategy, and stops at the first breach, which
+it makes small. Programs of one strategy are generated once per process and shared by laws and faces.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineage_conformance.canon import ABSENT
+from lineage_conformance.handles import Face, Handle
+from lineage_conformance.law import Law, Verdict
+from lineage_conformance.program import Program
+from lineage_conformance.session import Diff, Session, Trace
+from lineage_conformance.shrink import shrink
+
+EXAMPLES = {"quick": 0, "default": 25, "deep": 1000}
+"""Generated programs per strategy and face, by profile. Quick replays the corpus alone."""
+
+STORE_AGE = 200
+"""Programs on one store before a new one is taken: old rows slow `list(None)` down."""
+
+
+class Stores:
+    """Fresh stores and handles for one target; `opener(key)` opens a handle on the store `key`."""
+
+    def __init__(
+        self, opener: Callable[[int], Handle], drop: Callable[[int], None] = lambda k: None
+    ) -> None:
+        self._opener, self._drop = opener, drop
+        self._key, self._age = 0, STORE_AGE
+        self.handles: dict[int, Handle] = {}
+
+    def session(self, face: Face, beat: Callable[[int], None]) -> Session:
+        """A session with fresh thread ids on the current store, or on a new one when that is old."""
+        if self._age >= STORE_AGE:
+            self.renew()
+        self._age += 1
+        key = self._key
+        return Session(lambda: self._opener(key), face, beat, self.handles)
+
+    def renew(self) -> None:
+        """Close what is open and take a new store."""
+        self.close()
+        self._key += 1
+        self._age = 0
+
+    def close(self) -> None:
+        """Close every handle and drop the store."""
+        for handle in self.handles.values():
+            try:
+                handle.close()
+            except Exception:
+                continue
+        self.handles.clear()
+        if self._key:
+            self._drop(self._key)
+
+
+@dataclass
+class Outcome:
+    """The verdict of one law on one face, with its evidence when it is broken."""
+
+    verdict: Verdict
+    reason: str = ""
+    program: Program | None = None
+    diffs: list[Diff] = field(default_factory=list)
+    examples: int = 0
+    seconds: float = 0.0
+    replays: int = 0
+
+    def evidence(self) -> dict[str, Any] | None:
+        """The evidence as JSON data."""
+        if self.program is None:
+            return None
+        return {
+            "program": self.program.to_json(),
+            "differences": [
+                {
+                    "op": d.op,
+                    "at": d.where,
+                    "expected": _shown(d.expected),
+                    "got": _shown(d.got),
+                }
+                for d in self.diffs[:20]
+            ],
+        }
+
+
+def _shown(side: Any) -> Any:
+    return repr(ABSENT) if side is ABSENT else side
+
+
+class Judge:
+    """Judges laws on one target whose stores it is given."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        profile: str = "quick",
+        beat: Callable[[Program, int], None] = lambda program, op: None,
+    ) -> None:
+        self.stores, self.profile, self._beat = stores, profile, beat
+        self._traces: dict[tuple[str, str], list[tuple[Program, Trace]]] = {}
+
+    def judge(self, law: Law, face: Face, skip: tuple[Program, ...] = ()) -> Outcome:
+        """Judge `law` on `face`; programs in `skip` (they hung) are not run again."""
+        start = time.perf_counter()
+        outcome = Outcome(Verdict.HOLDS)
+        for program in law.programs:
+            if program in skip:
+                continue
+            outcome.examples += 1
+            if self._breaks(law, face, program, self.run(program, face), outcome):
+                break
+        else:
+            for program, trace in self._generated(law.focus, face, skip):
+                outcome.examples += 1
+                if self._breaks(law, face, program, trace, outcome):
+                    break
+        outcome.seconds = time.perf_counter() - start
+        return outcome
+
+    def run(self, program: Program, face: Face) -> Trace:
+        """Run one program on fresh thread ids."""
+        session = self.stores.session(face, lambda op: self._beat(program, op))
+        return session.run(program)
+
+    def _breaks(
+        self, law: Law, face: Face, program: Program, trace: Trace, outcome: Outcome
+    ) -> bool:
+        mine = [diff for diff in trace.diffs if law.lens(diff)]
+        if not mine:
+            return False
+        wanted = signature(mine[0])
+
+        def still(candidate: Program) -> bool:
+            outcome.replays += 1
+            found = self.run(candidate, face).diffs
+            return any(signature(d) == wanted for d in found if law.lens(d))
+
+        outcome.program = shrink(program, still)
+        final = [d for d in self.run(outcome.program, face).diffs if law.lens(d)]
+        outcome.diffs = final or mine
+        outcome.verdict = Verdict.BROKEN
+        outcome.reason = sentence(outcome.diffs[0])
+        return True
+
+    def _generated(
+        self, focus: str, face: Face, skip: tuple[Program, ...]
+    ) -> list[tuple[Program, Trace]]:
+        """Programs of a strategy with their traces on a face, each run once per process."""
+        count = EXAMPLES[self.profile]
+        if not focus or not count:
+            return []
+        if (focus, face) not in self._traces:
+            from lineage_conformance import strategies
+
+            self._traces[focus, face] = [
+                (program, self.run(program, face))
+                for program in strategies.programs(focus, count)
+                if program not in skip
+            ]
+        return self._traces[focus, face]
+
+
+def signature(diff: Diff) -> tuple[str, ...]:
+    """What makes two differences the same breach: the operation, the field, and how it went wrong."""
+    how = "raises" if diff.path[:1] == ("raises",) else ""
+    error = str(diff.got).partition(":")[0] if how else ""
+    return (diff.kind, *diff.path[:2], error)
+
+
+def sentence(diff: Diff) -> str:
+    """One line that says what differed."""
+    if diff.path[:1] == ("raises",):
+        return f"{diff.kind} raised {diff.got}"
+    return f"{diff.where}: expected {_brief(diff.expected)}, got {_brief(diff.got)}"
+
+
+def _brief(value: Any) -> str:
+    text = repr(_shown(value))
+    return text if len(text) <= 120 else text[:117] + "..."

@@ -1,0 +1,191 @@
+"""The Law record, the decorator that makes one, and the registry.
+
+A law is one sentence about a saver. Its check is data: programs that are replayed first (its corpus), a
+strategy that makes more, and a *lens* that says which differences between saver and model break this
+sentence and not another one.
+"""
+
+from __future__ import annotations
+
+import enum
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineage_conformance import contract
+from lineage_conformance.program import Program
+from lineage_conformance.session import Diff
+
+Lens = Callable[[Diff], bool]
+
+
+class Level(str, enum.Enum):
+    """How strong a sentence is: MUST fails a run, SHOULD and MAY never do unless asked to."""
+
+    MUST = "MUST"
+    SHOULD = "SHOULD"
+    MAY = "MAY"
+
+
+class Verdict(str, enum.Enum):
+    """What a run says about one law on one face."""
+
+    HOLDS = "holds"
+    BROKEN = "broken"
+    HANGS = "hangs"
+    ENGINE = "engine"
+    KNOWN = "known"
+    FIXED = "fixed"
+    REFUSED = "refused"
+    NOT_APPLICABLE = "not-applicable"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True)
+class Law:
+    """One sentence that must hold of a target."""
+
+    id: str
+    """Stable: ``group.what-holds``. Renaming one is a breaking change."""
+    sentence: str
+    level: Level
+    source: str
+    """Where the sentence comes from: a base class docstring, the engine's need, or what is lost."""
+    kind: str = "saver"
+    meaning: str = ""
+    """What a broken law means for an application."""
+    reports: tuple[str, ...] = ()
+    """Public reports that the law would have caught, as ``owner/repo#number``."""
+    versions: tuple[str, ...] = ()
+    """Requirements on the installed packages, e.g. ``langgraph-checkpoint>=4.1.0``."""
+    needs: tuple[str, ...] = ()
+    """Optional operations, ``store`` (durable, reopenable), ``handles`` (a second handle)."""
+    after: tuple[str, ...] = ()
+    """Laws whose breach explains a breach of this one."""
+    lens: Lens = field(default=lambda diff: True, compare=False, repr=False)
+    programs: tuple[Program, ...] = field(default=(), compare=False, repr=False)
+    focus: str = ""
+    """Name of the strategy in `strategies` that makes more programs; empty: the corpus is all."""
+    faces: tuple[str, ...] = ()
+    """The faces on which the law makes sense; empty: all that the target has."""
+    hang: bool = False
+    """Whether the law is about a hang, so that a short limit is enough."""
+    limits: tuple[str, ...] = ()
+    """Declared limits under which the sentence is not promised, e.g. ``history`` for shallow savers."""
+
+    @property
+    def group(self) -> str:
+        """The part of the id before the first dot."""
+        return self.id.partition(".")[0]
+
+    def not_applicable(self) -> str | None:
+        """Why the law does not apply to the installed versions; None when it does."""
+        for requirement in self.versions:
+            reason = contract.unmet(requirement)
+            if reason is not None:
+                return reason
+        return None
+
+
+_REGISTRY: dict[str, Law] = {}
+_ID = re.compile(r"[a-z0-9_]+\.[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def law(
+    id: str,
+    *,
+    level: Level,
+    source: str,
+    lens: str | Lens = "*",
+    **options: Any,
+) -> Callable[[Callable[[], Iterable[Program]]], Law]:
+    """Make a law of a function: its docstring is the sentence, what it yields is the corpus.
+
+    `lens` is a predicate on differences, or patterns such as ``get:metadata* list:row.metadata*``
+    (an exception that was not allowed always counts).
+    """
+
+    def wrap(function: Callable[[], Iterable[Program]]) -> Law:
+        if not _ID.fullmatch(id):
+            raise ValueError(f"{id!r} is no law id: group.words-with-hyphens")
+        if id in _REGISTRY:
+            raise ValueError(f"law {id!r} exists twice")
+        sentence = " ".join((function.__doc__ or "").split())
+        if not sentence:
+            raise ValueError(f"law {id!r} has no sentence")
+        made = Law(
+            id=id,
+            sentence=sentence,
+            level=level,
+            source=source,
+            lens=lens if callable(lens) else matching(lens),
+            programs=tuple(function()),
+            **options,
+        )
+        _REGISTRY[id] = made
+        return made
+
+    return wrap
+
+
+def matching(patterns: str) -> Lens:
+    """A lens from patterns over `Diff.where`; exceptions and lost checkpoints always count."""
+    wanted = patterns.split()
+
+    def lens(diff: Diff) -> bool:
+        if diff.path[:1] in (("raises",), ("found",)):
+            return True
+        return any(fnmatch.fnmatchcase(diff.where, pattern) for pattern in wanted)
+
+    return lens
+
+
+def all_laws(kind: str | None = None) -> list[Law]:
+    """Every registered law in the order of definition, causes before consequences."""
+    import lineage_conformance.laws as package
+
+    package.load()
+    return [item for item in _REGISTRY.values() if kind is None or item.kind == kind]
+
+
+def get(id: str) -> Law:
+    """The law with this id. Raises `KeyError` that names near ones."""
+    import difflib
+
+    known = {item.id: item for item in all_laws()}
+    if id in known:
+        return known[id]
+    near = difflib.get_close_matches(id, known, 3)
+    hint = f"; did you mean {', '.join(near)}?" if near else "; see `pytest-lineage laws`"
+    raise KeyError(f"no law is called {id!r}{hint}")
+
+
+def select(patterns: Iterable[str], kind: str = "saver") -> list[Law]:
+    """The laws whose id, group or glob matches one of `patterns` (none given: all of the kind).
+
+    Raises `KeyError` for a pattern that matches nothing, naming near ids.
+    """
+    laws = all_laws(kind)
+    chosen: dict[str, Law] = {}
+    wanted = [p for item in patterns for p in item.split(",") if p]
+    for pattern in wanted:
+        found = [i for i in laws if fnmatch.fnmatchcase(i.id, pattern) or i.group == pattern]
+        if not found:
+            get(pattern)
+            raise KeyError(f"no law of kind {kind!r} matches {pattern!r}; see `pytest-lineage laws`")
+        chosen.update((item.id, item) for item in found)
+    return [item for item in laws if not wanted or item.id in chosen]
+
+
+def causes(item: Law) -> Iterator[str]:
+    """Ids of the laws that explain a breach of `item`, nearest first, each once."""
+    seen: set[str] = set()
+    queue = list(item.after)
+    while queue:
+        id = queue.pop(0)
+        if id not in seen and id in _REGISTRY:
+            seen.add(id)
+            yield id
+            queue.extend(_REGISTRY[id].after)

@@ -1,0 +1,17 @@
+"""The laws, one module per group. Importing a module registers its laws."""
+
+from __future__ import annotations
+
+import importlib
+
+GROUPS: tuple[str, ...] = (
+    "put", "versions", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
+    "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security",
+)  # fmt: skip
+"""Modules in the order in which their laws run: causes before consequences."""
+
+
+def load() -> None:
+    """Import every group once."""
+    for group in GROUPS:
+        importlib.import_module(f"{__name__}.{group}")

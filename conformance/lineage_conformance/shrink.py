@@ -1,0 +1,123 @@
+"""Delta debugging: the smallest program that still shows the same breach.
+
+Hypothesis shrinks what it generates, yet leaves operations that do nothing. This pass works on any
+program, hand-written ones included: it takes operations away, then sets fields to their defaults, then
+makes values simple, as long as the same kind of difference remains.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from lineage_conformance.program import Op, Program, Put, Writes, default_of, walk
+
+LIMIT = 200
+"""Most replays that one shrink may cost."""
+
+_KEEP = ("id", "thread", "ops", "inner", "handle", "lenient")
+
+
+def shrink(program: Program, still: Callable[[Program], bool], limit: int = LIMIT) -> Program:
+    """The smallest program found for which `still` answers True (it does for `program`)."""
+    budget = [limit]
+
+    def holds(candidate: Program) -> bool:
+        if budget[0] <= 0 or candidate == program or not valid(candidate):
+            return False
+        budget[0] -= 1
+        return still(candidate)
+
+    while True:
+        smaller = next((c for c in _smaller(program) if holds(c)), None)
+        if smaller is None:
+            return dataclasses.replace(program, origin="")
+        program = smaller
+
+
+def valid(program: Program) -> bool:
+    """Whether every checkpoint is put once, has no cycle, and is not written under a name nobody puts."""
+    parents: dict[tuple[str, str, int], int | None] = {}
+    for op in walk(program.ops):
+        if isinstance(op, Put):
+            key = (op.thread, op.ns, op.id)
+            if key in parents and parents[key] != op.parent:
+                return False
+            parents[key] = op.parent
+    for (thread, ns, id), _ in parents.items():
+        seen = {id}
+        cursor = parents[thread, ns, id]
+        while cursor is not None:
+            if cursor in seen:
+                return False
+            seen.add(cursor)
+            cursor = parents.get((thread, ns, cursor))
+    if not program.ops:
+        return False
+    return all(
+        op.parent is None or (op.thread, op.ns, op.parent) in parents
+        for op in walk(program.ops)
+        if isinstance(op, Put)
+    )
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    ops = program.ops
+    size = max(len(ops) // 2, 1)
+    while size:
+        for start in range(0, len(ops), size):
+            rest = ops[:start] + ops[start + size :]
+            if rest:
+                yield dataclasses.replace(program, ops=rest)
+        size //= 2
+    for index in range(len(ops)):
+        for simpler in _simpler(ops[index]):
+            yield dataclasses.replace(program, ops=ops[:index] + (simpler,) + ops[index + 1 :])
+
+
+def _simpler(op: Op) -> Iterator[Op]:
+    for name in ("ops", "inner"):
+        nested: tuple[Op, ...] = getattr(op, name, ())
+        for index in range(len(nested)):
+            if len(nested) > 1:
+                yield dataclasses.replace(op, **{name: nested[:index] + nested[index + 1 :]})  # type: ignore[arg-type]
+            for simpler in _simpler(nested[index]):
+                changed = nested[:index] + (simpler,) + nested[index + 1 :]
+                yield dataclasses.replace(op, **{name: changed})  # type: ignore[arg-type]
+    for f in dataclasses.fields(op):
+        value = getattr(op, f.name)
+        default = default_of(f)
+        if f.name in _KEEP or default is dataclasses.MISSING or value == default:
+            continue
+        yield dataclasses.replace(op, **{f.name: default})
+        for smaller in _smaller_value(value):
+            yield dataclasses.replace(op, **{f.name: smaller})
+    if isinstance(op, Writes):
+        for index, (channel, value) in enumerate(op.items):
+            for simple in _scalar(value):
+                items = (*op.items[:index], (channel, simple), *op.items[index + 1 :])
+                yield dataclasses.replace(op, items=items)
+
+
+def _smaller_value(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for key in value:
+            if len(value) > 1:
+                yield {k: v for k, v in value.items() if k != key}
+            for simple in _scalar(value[key]):
+                yield {**value, key: simple}
+    elif isinstance(value, tuple) and len(value) > 1:
+        for index in range(len(value)):
+            yield value[:index] + value[index + 1 :]
+
+
+def _scalar(value: Any) -> Iterator[Any]:
+    """Simpler values of the same type; other types would change the question."""
+    if isinstance(value, str) and len(value) > 1:
+        yield value[: len(value) // 2]
+        yield value[0]
+    elif isinstance(value, list) and len(value) > 1:
+        yield value[:1]
+    elif type(value) is int and abs(value) > 1:
+        yield 1

@@ -1,0 +1,1 @@
+"""Deliberately wrong savers. Each breaks one law, and nothing that is unrelated to it."""
