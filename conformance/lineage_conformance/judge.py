@@ -72,6 +72,8 @@ class Outcome:
     examples: int = 0
     seconds: float = 0.0
     replays: int = 0
+    refused: int = 0
+    """Operations that the saver refused loudly, as it may."""
 
     def evidence(self) -> dict[str, Any] | None:
         """The evidence as JSON data."""
@@ -133,6 +135,7 @@ class Judge:
     def _breaks(
         self, law: Law, face: Face, program: Program, trace: Trace, outcome: Outcome
     ) -> bool:
+        outcome.refused += len(trace.refused)
         mine = [diff for diff in trace.diffs if law.lens(diff)]
         if not mine:
             return False

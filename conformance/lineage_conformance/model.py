@@ -106,7 +106,12 @@ class Model:
                 self.writes[(target, *key[1:])] = dict(slots)
 
     def prune(self, threads: Sequence[str], strategy: str) -> None:
-        """Keep the largest id per namespace and what its delta channels are rebuilt from, or nothing."""
+        """Keep the largest id per namespace and what its delta channels are rebuilt from, or nothing.
+
+        A strategy that nobody knows prunes nothing.
+        """
+        if strategy not in ("keep_latest", "delete"):
+            return
         kept: set[Key] = set()
         if strategy == "keep_latest":
             heads: dict[tuple[str, str], str] = {}
@@ -179,11 +184,21 @@ class Model:
         return [[slot[0], slots[slot][1], slots[slot][2]] for slot in order]
 
     def _value(self, value: Any) -> Any:
+        own = canon(value)
+        if engine_owned(own):
+            return own  # the engine dispatches on the type of its own records: no serializer may lose it
         try:
             return canon(self.normalize(value))
         except Exception:
             # The serializer refuses it, yet the saver took it: then the value itself must come back.
-            return canon(value)
+            return own
+
+
+def engine_owned(tree: Any) -> bool:
+    """Whether a tree is, or is a list of, LangGraph's own `Send` or `Interrupt` records."""
+    if isinstance(tree, list):
+        return any(engine_owned(item) for item in tree)
+    return isinstance(tree, dict) and bool(tree.keys() & {"~Send", "~Interrupt"})
 
 
 def name(thread: str, ns: str, id: str | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from lineage_conformance import contract
 from lineage_conformance.canon import canon
 
 Key = tuple[str, str, str]
@@ -36,6 +37,12 @@ def tuple_(value: Any) -> Any:
         }
     except Exception as error:
         return f"not a checkpoint tuple: {type(value).__name__} ({type(error).__name__}: {error})"
+
+
+def slot(write: Any) -> tuple[str, int]:
+    """Sorts writes by task and reserved channel; what one task wrote to others keeps its order."""
+    task, channel = (*write, "", "")[:2] if isinstance(write, list) else (write, "")
+    return str(task), contract.SPECIAL.get(str(channel), 0)
 
 
 def history(value: Any) -> Any:

@@ -99,6 +99,8 @@ class Get(Op):
     via: str = "built"
     scribble: bool = False
     """Change the returned objects afterwards; the store must not notice."""
+    whole: bool = False
+    """Also tell a value that was not None when it was stored and is None now, whoever lost it."""
     handle: int = 0
     lenient: bool = False
 

@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from lineage_conformance import zoo
 from lineage_conformance.program import (
     DeleteThread, DeltaHistory, Get, List, Op, Program, Put, Reopen, Writes,
 )  # fmt: skip
@@ -145,10 +146,12 @@ def namespace_focus(draw: Draw) -> Program:
 
 
 @st.composite
-def delta_focus(draw: Draw) -> Program:
+def delta_focus(draw: Draw, rising: bool = True) -> Program:
     """A tree in which channel ``d`` has versions without values, except at a few snapshots."""
     count = draw(st.integers(2, 6))
-    numbers = list(draw(st.permutations(range(1, count + 1))))
+    numbers = list(range(1, count + 1))
+    if not rising:
+        numbers = list(draw(st.permutations(numbers)))
     ops: list[Op] = []
     for index, number in enumerate(numbers):
         parent = draw(st.sampled_from(numbers[:index])) if index else None
@@ -159,6 +162,25 @@ def delta_focus(draw: Draw) -> Program:
         for task in draw(st.lists(st.sampled_from(["task-1", "task-2"]), unique=True)):
             ops.append(Writes(number, task, (("d", f"{number}{task}"), ("other", 1)), _path(task)))
     return Program((*ops, *(DeltaHistory(number) for number in numbers), DeltaHistory()))
+
+
+@st.composite
+def values_focus(draw: Draw) -> Program:
+    """Values of the zoo, alone and inside lists and dicts, in channels and in writes."""
+    odd = ("vanishing", "generator", "delta_snapshot")
+    names = [name for name in zoo.ZOO if name not in odd and zoo.available(name)]
+    specimens = st.sampled_from(names).map(zoo.ref)
+    nested = st.recursive(
+        VALUES | specimens,
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("kl"), inner, max_size=2),
+        max_leaves=4,
+    )
+    values = draw(st.dictionaries(CHANNELS, nested, min_size=1, max_size=2))
+    items = tuple(draw(st.lists(st.tuples(CHANNELS, nested), max_size=2)))
+    return Program(
+        (Put(1), Put(2, 1, set=values, lenient=True), Writes(1, items=items, lenient=True),
+         Get(1), Get(2), List())  # fmt: skip
+    )
 
 
 @st.composite
@@ -208,6 +230,8 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Program]]] = {
     "list": list_focus,
     "namespaces": namespace_focus,
     "delta": delta_focus,
+    "delta-any-ids": functools.partial(delta_focus, rising=False),
+    "values": values_focus,
     "reopen": reopen_focus,
     "mixed": mixed_focus,
 }

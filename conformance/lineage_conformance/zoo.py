@@ -109,6 +109,11 @@ ZOO: dict[str, Specimen] = {
     "ip": Specimen("ipaddress.IPv4Address('127.0.0.1')", ("ipaddress",), exotic=True),
     "regex": Specimen("re.compile('a+')", ("re",), exotic=True),
     "exception": Specimen("ValueError('boom')", exotic=True),
+    "generator": Specimen("(n for n in ())", exotic=True),
+    "delta_snapshot": Specimen(
+        "_DeltaSnapshot(['folded'])", ("from langgraph.checkpoint.serde.types import _DeltaSnapshot",)
+    ),
+    "live": Specimen("object()", exotic=True),
     "numpy": Specimen("numpy.arange(4).reshape(2, 2)", ("numpy",), exotic=True),
 }
 
@@ -126,10 +131,10 @@ def ref(name: str) -> dict[str, str]:
 
 
 def available(name: str) -> bool:
-    """Whether the modules that the value needs are installed."""
+    """Whether the installed packages can make the value."""
     try:
         build(ref(name))
-    except ImportError:
+    except Exception:
         return False
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 
 GROUPS: tuple[str, ...] = (
     "put", "versions", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
@@ -14,4 +15,5 @@ GROUPS: tuple[str, ...] = (
 def load() -> None:
     """Import every group once."""
     for group in GROUPS:
-        importlib.import_module(f"{__name__}.{group}")
+        if importlib.util.find_spec(f"{__name__}.{group}"):
+            importlib.import_module(f"{__name__}.{group}")

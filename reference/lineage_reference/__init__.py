@@ -1,0 +1,8 @@
+"""Reference implementations to read, to copy from and to compare others with.
+
+`StrictSaver` is a complete LangGraph checkpointer in memory; `Space` is where it keeps its data.
+"""
+
+from lineage_reference.saver import Space, StrictSaver
+
+__all__ = ["Space", "StrictSaver"]

@@ -1,0 +1,89 @@
+"""The command line: one module per command. `main` parses, dispatches, and keeps every promise about exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "check": "run the laws on targets and give a verdict for each",
+    "smoke": "check that a target can be opened, written and read, before the laws",
+    "laws": "list the laws",
+    "explain": "explain a law, or the protocol of a kind of target",
+    "targets": "list the targets that can be named here",
+    "init": "write a test module, a known-failures file and a workflow into a repository",
+}
+
+EPILOG = """\
+exit codes: 0 good; 1 a MUST is broken or hangs (or a known failure is fixed); 2 wrong usage or a target
+that cannot be used; 3 a fault of this suite; 4 incomplete: too little ran to say "good".
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole parser. Each command's module adds its own arguments."""
+    top = argparse.ArgumentParser(
+        prog="pytest-lineage",
+        description="Does a LangGraph checkpointer keep the promises LangGraph relies on?",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="store_true", help="print the installed versions and exit")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    for name, text in COMMANDS.items():
+        module = importlib.import_module(f"pytest_lineage.cli.{name}")
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=(module.__doc__ or text).strip(),
+            epilog=EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.arguments(sub)
+        sub.set_defaults(run=module.run)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code is returned, never raised, except for wrong usage (argparse: 2)."""
+    top = parser()
+    options = top.parse_args(argv)
+    if options.version:
+        from lineage_conformance import contract
+
+        print("\n".join(f"{name} {value}" for name, value in contract.versions().items()))
+        return 0
+    if options.command is None:
+        top.print_help()
+        return 2
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # values may hold lone surrogates
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (a pager, head) is gone; say nothing more, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except _usage_errors() as error:
+        print(f"error: {_message(error)}", file=sys.stderr)
+        return 2
+
+
+def _usage_errors() -> tuple[type[BaseException], ...]:
+    from pytest_lineage.cli.common import UsageError
+    from pytest_lineage.targets import TargetError
+
+    return (UsageError, TargetError)
+
+
+def _message(error: BaseException) -> str:
+    return str(error)

@@ -1,0 +1,130 @@
+"""Run the laws on one or more targets and give a verdict for each law on each face.
+
+A target is a built-in name (see `pytest-lineage targets`), an import path (pkg.mod:factory or
+./file.py:factory), a langgraph.json, or an entry point's name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from pytest_lineage.cli.common import UsageError, add_format, choose, note, writable
+from pytest_lineage.run import engine
+from pytest_lineage.run.rows import TargetReport, exit_code
+from pytest_lineage.targets import KINDS
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("targets", nargs="+", metavar="TARGET", help="what to check")
+    parser.add_argument("--kind", choices=KINDS, default="saver", help="kind of target")
+    parser.add_argument(
+        "--laws", action="append", default=[], metavar="GLOB,...",
+        help="only these laws: ids, groups or globs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--face", action="append", default=[], choices=["sync", "async", "sync->async", "async->sync"],
+        help="only this face (repeatable)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--profile", choices=["quick", "default", "deep"], default="default",
+        help="quick replays the corpus; default adds generated programs; deep many of them",
+    )  # fmt: skip
+    add_format(parser, "pretty", "json", "markdown")
+    parser.add_argument("--report", metavar="FILE.jsonl", help="write one line per verdict")
+    parser.add_argument("--junit", metavar="FILE.xml", help="write a JUnit report")
+    parser.add_argument("--exitfirst", "-x", action="store_true", help="stop at the first broken MUST")
+    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for each target")
+    parser.add_argument("--op-limit", type=float, default=5.0, metavar="S",
+                        help="seconds for one operation before it counts as hanging (5)")  # fmt: skip
+    parser.add_argument("--allow-nonempty", action="store_true",
+                        help="accept a target that holds data; only threads of ours are touched")  # fmt: skip
+    parser.add_argument("--fail-on-should", action="store_true", help="a broken SHOULD fails the run too")
+    parser.add_argument("--cov", action="store_true",
+                        help="measure which lines of the target's module the laws reached")  # fmt: skip
+    parser.add_argument("--verbose", "-v", action="store_true", help="show every row")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check every target; print the report; return the exit code."""
+    chosen = choose(options.laws, options.kind)
+    if not chosen:
+        raise UsageError(f"there is no law of kind {options.kind!r}")
+    for name, value in (("--time-limit", options.time_limit), ("--op-limit", options.op_limit)):
+        if value is not None and value <= 0:
+            raise UsageError(f"{name} must be more than 0 seconds, not {value:g}")
+    jsonl = writable(options.report, "--report")
+    junit = writable(options.junit, "--junit")
+    settings = engine.Options(
+        profile=options.profile,
+        kind=options.kind,
+        laws=tuple(options.laws),
+        faces=tuple(options.face),
+        exitfirst=options.exitfirst,
+        time_limit=options.time_limit,
+        op_limit=options.op_limit,
+        allow_nonempty=options.allow_nonempty,
+        cov=_cov_folder(options.cov),
+        path=engine.default_path(),
+    )
+    reports = _check_all(options, settings)
+    code = exit_code(reports, options.fail_on_should)
+    _write(options, reports, code, jsonl, junit)
+    return code
+
+
+def _check_all(options: argparse.Namespace, settings: engine.Options) -> list[TargetReport]:
+    from pytest_lineage.report.progress import Progress
+
+    postgres = engine.Postgres()
+    reports: list[TargetReport] = []
+    progress = Progress(sys.stderr)
+    try:
+        for text in options.targets:
+            reports.append(
+                engine.check(text, settings, postgres, progress.started, progress.done)
+            )
+            progress.clear()
+    finally:
+        progress.clear()
+        postgres.close()
+    return reports
+
+
+def _write(
+    options: argparse.Namespace, reports: list[TargetReport], code: int, jsonl: Any, junit: Any
+) -> None:
+    from pytest_lineage.report import jsonl as lines
+    from pytest_lineage.report import junit as xml
+    from pytest_lineage.report import markdown, model, terminal
+
+    document = model.document(reports, code, options.profile, options.kind)
+    if jsonl is not None:
+        lines.write(jsonl, document)
+    if junit is not None:
+        xml.write(junit, document)
+    if options.format == "json":
+        print(model.dumps(document))
+    elif options.format == "markdown":
+        print(markdown.render(document))
+    else:
+        print(terminal.render(document, verbose=options.verbose))
+    if options.cov:
+        from pytest_lineage import cov
+
+        note(cov.report(reports))
+    for report in reports:
+        if options.format != "pretty" and (report.error or report.fault):
+            note(f"error: {report.error or report.fault}")
+
+
+def _cov_folder(wanted: bool) -> str:
+    if not wanted:
+        return ""
+    from pytest_lineage import cov
+
+    return cov.folder()
+
+

@@ -1,0 +1,1 @@
+"""Reports: one document, and writers that only read it."""

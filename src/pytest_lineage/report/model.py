@@ -1,0 +1,103 @@
+"""The document that every writer reads: plain data about a run, redacted."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from lineage_conformance import contract
+from pytest_lineage.run.rows import TargetReport, incomplete
+
+FORMAT = 1
+"""Version of the report format; a reader refuses a larger one."""
+
+PREVIEW = 2000
+"""Longest text kept of one value or message."""
+
+VERDICTS = (
+    "broken", "hangs", "fixed", "inconclusive", "engine", "known", "refused", "holds", "not-applicable",
+)  # fmt: skip
+"""Every verdict, worst first."""
+
+
+def document(
+    reports: Iterable[TargetReport], code: int, profile: str, kind: str = "saver"
+) -> dict[str, Any]:
+    """The whole run as JSON data."""
+    reports = list(reports)
+    versions: dict[str, str] = contract.versions()
+    for report in reports:
+        versions.update(report.about.get("versions", {}))
+    return redact(
+        {
+            "format": FORMAT,
+            "suite": {"name": "pytest-lineage", "version": contract.version("pytest-lineage") or "0"},
+            "kind": kind,
+            "profile": profile,
+            "python": platform.python_version(),
+            "platform": platform.system(),
+            "versions": versions,
+            "targets": [_target(report) for report in reports],
+            "laws": [row.to_json() for report in reports for row in report.rows],
+            "summary": summary(reports),
+            "exit_code": code,
+        }
+    )
+
+
+def _target(report: TargetReport) -> dict[str, Any]:
+    about = report.about
+    keys = ("class", "faces", "absent", "store", "limits", "unsupported", "postgres")
+    data: dict[str, Any] = {"name": report.name, **{k: about[k] for k in keys if k in about}}
+    if report.error:
+        data["error"] = report.error
+    if report.fault:
+        data["fault"] = report.fault
+    too_little = "" if report.error or report.fault else incomplete(report)
+    if too_little:
+        data["incomplete"] = too_little
+    data["seconds"] = round(report.seconds, 2)
+    return data
+
+
+def summary(reports: Iterable[TargetReport]) -> dict[str, Any]:
+    """Counts of verdicts: in all, and per target and group."""
+    rows = [row for report in reports for row in report.rows]
+    groups: dict[str, dict[str, dict[str, int]]] = {}
+    for row in rows:
+        counts = groups.setdefault(row.target, {}).setdefault(row.group, {})
+        counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    return {"verdicts": dict(Counter(row.verdict for row in rows)), "groups": groups}
+
+
+def redact(value: Any) -> Any:
+    """Leave out passwords, home paths, and what is longer than a preview."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return {key: redact(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redact(item) for item in value]
+    return value
+
+
+_PASSWORD = re.compile(r"(\w+://[^\s:/@]*):[^\s@/]+@")
+_KEYWORD = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|api_key)=[^\s&;]+")
+
+
+def _text(text: str) -> str:
+    text = _KEYWORD.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", text))
+    home = str(Path.home())
+    if len(home) > 1:
+        text = text.replace(home, "~")
+    return text if len(text) <= PREVIEW else text[:PREVIEW] + f"... ({len(text)} characters)"
+
+
+def dumps(document: dict[str, Any]) -> str:
+    """The document as indented JSON; lone surrogates are escaped, so it is always valid UTF-8."""
+    return json.dumps(document, indent=2, ensure_ascii=True, default=repr)

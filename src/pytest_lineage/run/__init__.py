@@ -1,0 +1,1 @@
+"""Running laws: a worker process does the work, its supervisor watches it, the engine asks and counts."""

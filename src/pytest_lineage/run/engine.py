@@ -1,0 +1,282 @@
+"""The engine: asks a target's worker about each law and face, and turns what comes back into rows."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lineage_conformance import law as laws
+from lineage_conformance.law import Law
+from pytest_lineage.run.rows import Row, TargetReport, fold
+from pytest_lineage.run.supervisor import Ended, Limits, Reply, Worker
+
+MOST_HANGS = 4
+"""Hangs or deaths on one face after which its other laws are not tried: each costs seconds."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run. Times in seconds."""
+
+    profile: str = "quick"
+    kind: str = "saver"
+    laws: tuple[str, ...] = ()
+    faces: tuple[str, ...] = ()
+    exitfirst: bool = False
+    time_limit: float | None = None
+    op_limit: float = Limits.op
+    allow_nonempty: bool = False
+    cov: str = ""
+    path: tuple[str, ...] = field(default_factory=lambda: tuple(p for p in sys.path if p))
+
+
+class Unusable(Exception):
+    """The target cannot be used; the message is for the user."""
+
+
+class SuiteFault(Exception):
+    """The suite itself failed; the message holds a traceback."""
+
+
+class Postgres:
+    """One PostgreSQL server for all targets of a run, opened when the first asks for it."""
+
+    def __init__(self) -> None:
+        self._server: Any = None
+        self._error = ""
+
+    def dsn(self) -> str:
+        """The connection string of the server. Raises `Unusable` if no door opens."""
+        if self._error:
+            raise Unusable(self._error)
+        if self._server is None:
+            try:
+                from pytest_lineage.postgres import open_server
+
+                self._server = open_server()
+            except Exception as error:
+                self._error = str(error)
+                raise Unusable(self._error) from error
+        return str(self._server.dsn)
+
+    @property
+    def about(self) -> str:
+        """Which door was taken, in a sentence; empty when no server was needed."""
+        return str(self._server.reason) if self._server is not None else ""
+
+    def close(self) -> None:
+        """Stop the server if one was started."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+class TargetRun:
+    """One target under one set of options: a worker that is replaced when it hangs or dies."""
+
+    def __init__(self, text: str, options: Options, postgres: Postgres | None = None) -> None:
+        self.text, self.options = text, options
+        self.about: dict[str, Any] = {}
+        self._own_postgres = postgres is None
+        self._postgres = postgres or Postgres()
+        self._limits = Limits(op=options.op_limit)
+        self._worker: Worker | None = None
+        self._ended: dict[str, int] = {}
+
+    def start(self) -> dict[str, Any]:
+        """Open the target and probe it; what it is. Raises `Unusable` or `SuiteFault`."""
+        self._worker = worker = Worker(
+            {
+                "target": self.text,
+                "kind": self.options.kind,
+                "profile": self.options.profile,
+                "allow_nonempty": self.options.allow_nonempty,
+                "cov": self.options.cov,
+                "path": list(self.options.path),
+            },
+            self._limits,
+        )
+        reply = worker.wait(self._limits.start)
+        while reply.event.get("event") == "need":
+            try:
+                worker.tell({"dsn": self._postgres.dsn()})
+            except Unusable as error:
+                worker.tell({"error": str(error)})
+            reply = worker.wait(self._limits.start)
+        event = self._checked(reply)
+        self.about = {key: value for key, value in event.items() if key != "event"}
+        if self._postgres.about:
+            self.about["postgres"] = self._postgres.about
+        return self.about
+
+    def judge(self, item: Law, face: str) -> Row:
+        """The verdict about one law on one face."""
+        row = _row(item, face, self.about.get("name", self.text))
+        if self._ended.get(face, 0) >= MOST_HANGS:
+            row.verdict = "inconclusive"
+            row.reason = f"not run: {MOST_HANGS} laws before it hung or died on this face"
+            return row
+        command = {"do": "judge", "law": item.id, "face": face}
+        limit = self._limits.short_op if item.hang else self._limits.op
+        reply = self._ask(command, limit)
+        if reply.ended is not None and reply.ended.how == "hung" and not self._ended.get(face):
+            # Once more, so that a machine that stood still for a while is not taken for a hang.
+            second = self._ask(command, limit)
+            if second.ended is None:
+                reply = second
+        if reply.ended is not None:
+            self._ended[face] = self._ended.get(face, 0) + 1
+            _describe_end(row, reply.ended)
+            return row
+        event = self._checked(reply)
+        row.verdict = event["verdict"]
+        row.reason = event.get("reason", "")
+        row.evidence = event.get("evidence")
+        row.seconds = event.get("seconds", 0.0)
+        row.examples = event.get("examples", 0)
+        return row
+
+    def replay(self, item: Law, face: str, program: dict[str, Any]) -> Row:
+        """The verdict of one saved program about one law."""
+        row = _row(item, face, self.about.get("name", self.text))
+        command = {"do": "replay", "law": item.id, "face": face, "program": program}
+        reply = self._ask(command, self._limits.short_op if item.hang else self._limits.op)
+        if reply.ended is not None:
+            _describe_end(row, reply.ended)
+            return row
+        event = self._checked(reply)
+        row.verdict, row.reason = event["verdict"], event.get("reason", "")
+        row.evidence = event.get("evidence")
+        return row
+
+    def close(self) -> None:
+        """End the worker, and the server if this run opened one."""
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+        if self._own_postgres:
+            self._postgres.close()
+
+    def _ask(self, command: dict[str, Any], limit: float) -> Reply:
+        if self._worker is None:
+            self.start()
+        assert self._worker is not None
+        reply = self._worker.ask(command, limit)
+        if reply.ended is not None:
+            self._worker = None
+        return reply
+
+    def _checked(self, reply: Reply) -> dict[str, Any]:
+        """The event, unless it says that the target or the suite failed."""
+        if reply.ended is not None:
+            self._worker = None
+            doing = "opening the target" if not self.about else "running"
+            raise Unusable(
+                f"{self.text}: {reply.ended.detail} while {doing}" + _tail(reply.ended.output)
+            )
+        kind = reply.event["event"]
+        if kind == "target-error":
+            raise Unusable(str(reply.event["message"]))
+        if kind == "suite-error":
+            raise SuiteFault(f"{reply.event['message']}\n{reply.event.get('trace', '')}")
+        return reply.event
+
+
+def check(
+    text: str,
+    options: Options,
+    postgres: Postgres,
+    started: Callable[[dict[str, Any], int], None] = lambda about, total: None,
+    done: Callable[[Row], None] = lambda row: None,
+) -> TargetReport:
+    """Run the selected laws on one target. Whatever happens, what was found so far is returned."""
+    report = TargetReport(text)
+    begin = time.monotonic()
+    run = TargetRun(text, options, postgres)
+    chosen = laws.select(options.laws, options.kind)
+    try:
+        report.about = run.start()
+        report.name = report.about["name"]
+        faces = [f for f in report.about["faces"] if not options.faces or f in options.faces]
+        started(report.about, len(chosen) * len(faces))
+        _judge_all(run, report, chosen, faces, options, begin, done)
+    except Unusable as error:
+        report.error = str(error)
+    except SuiteFault as error:
+        report.fault = str(error)
+    finally:
+        run.close()
+    fold(report.rows, {item.id: tuple(laws.causes(item)) for item in chosen})
+    report.seconds = time.monotonic() - begin
+    return report
+
+
+def _judge_all(
+    run: TargetRun,
+    report: TargetReport,
+    chosen: Sequence[Law],
+    faces: Sequence[str],
+    options: Options,
+    begin: float,
+    done: Callable[[Row], None],
+) -> None:
+    stopped = ""
+    for item in chosen:
+        for face in faces:
+            late = options.time_limit is not None and time.monotonic() - begin > options.time_limit
+            if late and not stopped:
+                stopped = f"not run: the time limit of {options.time_limit:g} s was reached"
+            if stopped:
+                row = _row(item, face, report.name)
+                row.verdict, row.reason = "inconclusive", stopped
+            else:
+                row = run.judge(item, face)
+                if options.exitfirst and row.level == "MUST" and row.verdict in ("broken", "hangs"):
+                    stopped = f"not run: stopped at {row.law}[{row.face}] (--exitfirst)"
+            report.rows.append(row)
+            done(row)
+
+
+def _row(item: Law, face: str, target: str) -> Row:
+    return Row(
+        item.id, face, target, item.level.value, "inconclusive", item.group, item.sentence,
+        item.source, item.meaning, item.reports,
+    )  # fmt: skip
+
+
+def _describe_end(row: Row, ended: Ended) -> None:
+    """A hang or a death as verdict: what it was doing, the program up to there, the stack."""
+    row.verdict = "hangs" if ended.how == "hung" else "broken"
+    evidence: dict[str, Any] = {}
+    doing = "opening the store"
+    try:
+        program = json.loads(ended.beat.text)
+        program["ops"] = program["ops"][: ended.beat.op + 1]
+        doing = program["ops"][-1]["op"] if program["ops"] else doing
+        evidence["program"] = program
+    except ValueError:
+        pass
+    where = f"{doing} (operation {ended.beat.op + 1} of the program)"
+    row.reason = f"{ended.detail} in {where}"
+    shown = "no answer" if ended.how == "hung" else ended.detail
+    evidence["differences"] = [
+        {"op": ended.beat.op, "at": f"{doing}:raises", "expected": "an answer", "got": shown}
+    ]
+    if ended.stack:
+        evidence["stack"] = ended.stack[-6000:]
+    row.evidence = evidence if "program" in evidence else None
+
+
+def _tail(output: str) -> str:
+    lines = output.strip().splitlines()[-3:]
+    return (". It printed last: " + " | ".join(lines)) if lines else ""
+
+
+def default_path() -> tuple[str, ...]:
+    """Entries of `sys.path` that a worker should search too, the current directory first."""
+    return (str(Path.cwd()), *(p for p in sys.path if p))

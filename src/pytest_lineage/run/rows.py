@@ -1,0 +1,115 @@
+"""Rows: one verdict about one law on one face of one target, and what a run adds up to."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+USAGE, SUITE, FAILED, INCOMPLETE, GOOD = 2, 3, 1, 4, 0
+"""Exit codes, in the order in which the first that applies is taken."""
+
+SILENT = ("not-applicable", "inconclusive")
+"""Verdicts that say nothing about the law."""
+
+
+@dataclass
+class Row:
+    """One verdict."""
+
+    law: str
+    face: str
+    target: str
+    level: str
+    verdict: str
+    group: str
+    sentence: str = ""
+    source: str = ""
+    meaning: str = ""
+    reports: tuple[str, ...] = ()
+    reason: str = ""
+    evidence: dict[str, Any] | None = None
+    caused_by: str | None = None
+    seconds: float = 0.0
+    examples: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON data, empty fields left out."""
+        data = dataclasses.asdict(self)
+        always = ("law", "face", "target", "level", "verdict", "group")
+        return {k: v for k, v in data.items() if k in always or v not in (None, "", (), [], 0, 0.0)}
+
+
+@dataclass
+class TargetReport:
+    """One target of a run: what it is, its rows, or why it could not be used."""
+
+    name: str
+    about: dict[str, Any] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    error: str = ""
+    """Why the target could not be used (exit code 2)."""
+    fault: str = ""
+    """A fault of the suite itself (exit code 3)."""
+    seconds: float = 0.0
+
+
+def fold(rows: Sequence[Row], causes: dict[str, tuple[str, ...]]) -> None:
+    """Mark each broken row with the broken law that explains it.
+
+    A breach is explained by a law that the law itself names as a cause, or by an earlier law
+    whose smallest program, and the difference it shows, are the very same.
+    """
+    bad = [row for row in rows if row.verdict in ("broken", "hangs")]
+    broken = {row.law for row in bad}
+    order = {law: number for number, law in enumerate(dict.fromkeys(row.law for row in rows))}
+    first: dict[str, str] = {}
+    for row in sorted(bad, key=lambda row: order[row.law]):
+        shown = _shown(row)
+        if row.law not in first.values() and shown in first and first[shown] != row.law:
+            row.caused_by = first[shown]
+        elif shown:
+            first.setdefault(shown, row.law)
+        named = [law for law in causes.get(row.law, ()) if law in broken]
+        if named:
+            row.caused_by = min(named, key=lambda law: order.get(law, 0))
+
+
+def _shown(row: Row) -> str:
+    if not row.evidence:
+        return ""
+    differences = row.evidence.get("differences") or [{}]
+    return repr((row.evidence["program"]["ops"], differences[0].get("at")))
+
+
+def incomplete(report: TargetReport) -> str:
+    """Why a run says too little about a target; empty when it says enough."""
+    if not report.rows:
+        return "nothing ran"
+    told = [row for row in report.rows if row.verdict not in SILENT]
+    if not told:
+        return "no law got a verdict"
+    undecided = [r for r in report.rows if r.level == "MUST" and r.verdict == "inconclusive"]
+    if undecided:
+        return f"{len(undecided)} MUST without a verdict, first {undecided[0].law}[{undecided[0].face}]"
+    for face in report.about.get("faces", []):
+        if not any(row.face == face for row in told):
+            return f"the face {face} ran nothing"
+    return ""
+
+
+def exit_code(reports: Iterable[TargetReport], fail_on_should: bool = False) -> int:
+    """The exit code of a run: the first of 2, 3, 1, 4 that applies, else 0."""
+    reports = list(reports)
+    if not reports or any(report.error for report in reports):
+        return USAGE
+    if any(report.fault for report in reports):
+        return SUITE
+    rows = [row for report in reports for row in report.rows]
+    strict = ("MUST", "SHOULD") if fail_on_should else ("MUST",)
+    if any(r.verdict == "fixed" or (r.verdict in ("broken", "hangs") and r.level in strict) for r in rows):
+        return FAILED
+    if any(incomplete(report) for report in reports):
+        return INCOMPLETE
+    return GOOD

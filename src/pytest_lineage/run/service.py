@@ -1,0 +1,240 @@
+"""What a worker can do with its target: describe it, judge a law on a face, replay a program."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from typing import Any
+
+from lineage_conformance import contract, handles
+from lineage_conformance import law as laws
+from lineage_conformance.handles import FACES, Face, Handle, Half, Loop, halves
+from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.law import Law, Verdict
+from lineage_conformance.program import (
+    CopyThread, DeleteForRuns, DeleteThread, DeltaHistory, Get, List, Op, Program, Prune, Put, Writes,
+)  # fmt: skip
+from pytest_lineage.doors import resolve
+from pytest_lineage.run.heartbeat import Heartbeat
+from pytest_lineage.run.opening import Opener
+from pytest_lineage.targets import Target, TargetError
+
+
+class Service:
+    """One target, opened, probed and ready to be judged."""
+
+    def __init__(self, start: dict[str, Any], wire: Any, beat: Heartbeat) -> None:
+        for entry in start.get("path", []):
+            if entry not in sys.path:
+                sys.path.append(entry)
+        self.target: Target = resolve(start["target"], start.get("kind", "saver"))
+        self.loop = Loop()
+        self._beat = beat
+        self._last: Program | None = None
+        dsn = _ask_for_postgres(wire) if self.target.postgres else None
+        self.opener = Opener(self.target, self.loop, dsn)
+        self.stores = Stores(self.opener.open, self.opener.drop)
+        self.judge_ = Judge(self.stores, start.get("profile", "quick"), self._tell)
+        self._group = ""
+        try:
+            self._probe(bool(start.get("allow_nonempty")))
+        except BaseException:
+            self.opener.close()
+            raise
+
+    # -- describing ------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """What the reports say about the target before any verdict."""
+        return {
+            "name": self.target.name,
+            "kind": self.target.kind,
+            "class": self.saver_class,
+            "faces": [face for face in FACES if self.absent(face) is None],
+            "absent": {face: reason for face in FACES if (reason := self.absent(face)) is not None},
+            "store": self.opener.takes_store,
+            "limits": dict(self.target.limits),
+            "unsupported": dict(self.target.unsupported),
+            "capabilities": {half: missing for half, missing in self.missing.items()},
+            "versions": contract.versions(self.packages),
+            "python": sys.version.split()[0],
+            "pid": os.getpid(),
+        }
+
+    def absent(self, face: Face) -> str | None:
+        """Why the saver does not have a face; None if it has."""
+        for half in halves(face):
+            if self.halves[half]:
+                return self.halves[half]
+        return None
+
+    def _probe(self, allow_nonempty: bool) -> None:
+        self.stores.renew()
+        session_key = 1
+        handle = self.opener.open(session_key)
+        self.saver_class = f"{type(handle.saver).__module__}.{type(handle.saver).__qualname__}"
+        self.packages = _packages(type(handle.saver).__module__)
+        try:
+            if not allow_nonempty:
+                self._refuse_others_data(handle)
+            self.halves: dict[Half, str] = {}
+            self.missing: dict[Half, dict[str, str]] = {}
+            for half in ("sync", "async"):
+                there, reason = handles.present(handle, half)
+                self.halves[half] = "" if there else reason
+                if there:
+                    self.missing[half] = {
+                        op: why
+                        for op in handles.OPTIONAL
+                        if (why := handles.capability(handle, half, op)) is not None
+                    }
+        finally:
+            handle.close()
+            self.stores.renew()
+        if all(self.halves.values()):
+            reasons = "; ".join(f"{half}: {reason}" for half, reason in self.halves.items())
+            raise TargetError(
+                f"{self.target.name}: {self.saver_class} has neither a sync nor an async half ({reasons})"
+            )
+
+    def _refuse_others_data(self, handle: Handle) -> None:
+        """Nobody's live data is touched: a store that already lists a checkpoint is not ours."""
+        for half in ("sync", "async"):
+            try:
+                rows = handle.rows(half, None, limit=1)
+                found = next(rows, None)
+                rows.close()  # type: ignore[attr-defined]
+            except BaseException:
+                continue
+            if found is not None:
+                raise TargetError(
+                    f"{self.target.name}: the target already holds checkpoints, and laws delete threads. "
+                    "Point it to an empty store (let the factory take `store`), or pass --allow-nonempty "
+                    "if only threads made by this suite may be written and deleted."
+                )
+            return
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def judge(self, law: str, face: Face, skip: list[Any] | None = None) -> dict[str, Any]:
+        """Judge one law on one face; the answer is the verdict with reason, evidence and time."""
+        item = laws.get(law)
+        reason, verdict = self._ruled_out(item, face)
+        if verdict is not None:
+            return {"verdict": verdict.value, "reason": reason}
+        if item.group != self._group:
+            self.stores.renew()
+            self._group = item.group
+        skipped = tuple(Program.from_json(data) for data in skip or [])
+        outcome = self.judge_.judge(item, face, skipped)
+        if outcome.verdict is not Verdict.HOLDS or outcome.refused:
+            self.stores.renew()  # a refused statement may leave a connection that answers nothing more
+        return _answer(outcome)
+
+    def replay(self, law: str, face: Face, program: dict[str, Any]) -> dict[str, Any]:
+        """Run one saved program on a fresh store and judge it by a law."""
+        self.stores.renew()
+        item = laws.get(law)
+        found = [d for d in self.judge_.run(Program.from_json(program), face).diffs if item.lens(d)]
+        verdict = Verdict.BROKEN if found else Verdict.HOLDS
+        outcome = Outcome(verdict, program=Program.from_json(program), diffs=found, examples=1)
+        return _answer(outcome)
+
+    def _ruled_out(self, item: Law, face: Face) -> tuple[str, Verdict | None]:
+        reason = item.not_applicable() or self.absent(face)
+        if reason is None and item.faces and face not in item.faces:
+            reason = f"only for {', '.join(item.faces)}"
+        if reason is not None:
+            return reason, Verdict.NOT_APPLICABLE
+        for limit in item.limits:
+            if limit in self.target.limits:
+                return f"declared limit {limit}: {self.target.limits[limit]}", Verdict.NOT_APPLICABLE
+        writer, reader = halves(face)
+        for need in item.needs:
+            if need == "store":
+                if not self.opener.takes_store:
+                    return "the factory takes no store, so it cannot be opened twice", Verdict.NOT_APPLICABLE
+                continue
+            half = reader if need == "get_delta_channel_history" else writer
+            missing = self.missing[half].get(need)
+            if need in self.target.unsupported:
+                return self._refusal(need, face, self.target.unsupported[need])
+            if missing is not None:
+                return missing, Verdict.NOT_APPLICABLE
+        return "", None
+
+    def _refusal(self, operation: str, face: Face, why: str) -> tuple[str, Verdict]:
+        """Declared unsupported: the call must raise and change nothing."""
+        op: dict[str, Op] = {
+            "delete_thread": DeleteThread(lenient=True),
+            "copy_thread": CopyThread(lenient=True),
+            "prune": Prune(),
+            "delete_for_runs": DeleteForRuns(("r",), lenient=True),
+            "get_delta_channel_history": DeltaHistory(lenient=True),
+        }
+        before = (Put(1, set={"a": "x"}, meta={"run_id": "r"}), Put(2, 1), Writes(2, items=(("a", 1),)))
+        trace = self.judge_.run(Program((*before, op[operation], Get(1), Get(), List())), face)
+        if trace.refused and not trace.diffs:
+            return f"declared unsupported ({why}); refuses cleanly", Verdict.REFUSED
+        if not trace.refused:
+            return (
+                f"{operation} is declared unsupported ({why}) but did not refuse", Verdict.BROKEN
+            )  # fmt: skip
+        return f"{operation} is declared unsupported, refused, and changed the thread", Verdict.BROKEN
+
+    def close(self) -> None:
+        """Close handles, stores and the loop."""
+        self.stores.close()
+        self.opener.close()
+
+    def _tell(self, program: Program, op: int) -> None:
+        if program is not self._last:
+            self._last = program
+            self._beat.program(json.dumps(program.to_json(), default=repr).encode())
+        self._beat.op(op)
+
+
+def _answer(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "verdict": outcome.verdict.value,
+        "reason": outcome.reason,
+        "evidence": outcome.evidence(),
+        "examples": outcome.examples,
+        "replays": outcome.replays,
+        "seconds": round(outcome.seconds, 4),
+    }
+
+
+def _ask_for_postgres(wire: Any) -> str:
+    wire.say("need", what="postgres")
+    answer = wire.hear()
+    if answer is None:
+        sys.exit(0)
+    if "dsn" not in answer:
+        raise TargetError(str(answer.get("error", "no PostgreSQL server")))
+    return str(answer["dsn"])
+
+
+def _packages(module: str) -> tuple[str, ...]:
+    """The distributions that hold a module, so that reports name the version of the saver itself."""
+    from importlib import metadata
+
+    try:
+        owners = metadata.packages_distributions()
+    except Exception:
+        return ()
+    parts = module.split(".")
+    file = inspect.getsourcefile(sys.modules[module]) if module in sys.modules else None
+    named = owners.get(parts[0], [])
+    if len(named) <= 1 or file is None:
+        return tuple(named)
+    tail = "/".join(parts)
+    return tuple(
+        sorted(
+            name
+            for name in set(named)
+            if any(str(f).startswith(tail) for f in metadata.files(name) or ())
+        )
+    )

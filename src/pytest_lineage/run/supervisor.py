@@ -1,0 +1,210 @@
+"""The supervisor: starts a worker, asks it one thing at a time, and ends it when it hangs or dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_lineage.run.heartbeat import Beat, Heartbeat
+
+TICK = 0.05
+"""Seconds between two looks at the heartbeat."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Time limits in seconds."""
+
+    start: float = 90.0
+    """For importing the target, opening it and probing it (a database server may be started meanwhile)."""
+    op: float = 5.0
+    """For one operation: a saver that answers nothing for so long hangs."""
+    short_op: float = 2.0
+    """For one operation of a law that is about a hang."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A worker that gave no answer: it hung and was killed, or it died."""
+
+    how: Literal["hung", "died"]
+    beat: Beat
+    detail: str
+    stack: str = ""
+    output: str = ""
+
+
+@dataclass
+class Reply:
+    """An answer of the worker, or how it ended instead."""
+
+    event: dict[str, Any] = field(default_factory=dict)
+    ended: Ended | None = None
+
+
+class Worker:
+    """One worker process and the pipe to it."""
+
+    def __init__(self, start: dict[str, Any], limits: Limits) -> None:
+        self.limits = limits
+        self.beat = Heartbeat.create()
+        handle, log = tempfile.mkstemp(prefix="lineage-log-")
+        os.close(handle)
+        self.log = Path(log)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pytest_lineage.run.worker", str(self.beat.path), log],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=hasattr(os, "setsid"),
+            env=_environment(),
+        )
+        self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        threading.Thread(target=self._read, name="lineage-reader", daemon=True).start()
+        self._send(start)
+
+    def ask(self, command: dict[str, Any], op_limit: float) -> Reply:
+        """Send a command and wait for its answer while the heart beats."""
+        self._send(command)
+        return self.wait(op_limit)
+
+    def wait(self, op_limit: float) -> Reply:
+        """The next event, unless the worker dies or makes no step for `op_limit` seconds.
+
+        Time that this process itself did not get (a loaded or suspended machine) is not counted.
+        """
+        last, quiet = -1, 0.0
+        before = time.monotonic()
+        while True:
+            try:
+                event = self._events.get(timeout=TICK)
+            except queue.Empty:
+                pass
+            else:
+                if event is None:
+                    return Reply(ended=self._death())
+                return Reply(event)
+            now = time.monotonic()
+            count = self.beat.read().count
+            quiet = 0.0 if count != last else quiet + min(now - before, 3 * TICK)
+            last, before = count, now
+            if quiet > op_limit:
+                return Reply(ended=self._hang(op_limit))
+
+    def tell(self, data: dict[str, Any]) -> None:
+        """Answer a question of the worker."""
+        self._send(data)
+
+    def stop(self) -> None:
+        """Ask the worker to close its target, wait briefly, then end it."""
+        if self._process.poll() is None:
+            try:
+                self._send({"do": "stop"})
+                self._process.wait(5)
+            except (OSError, subprocess.TimeoutExpired):
+                pass
+        self._clean()
+
+    def _send(self, data: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(data).encode() + b"\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, OSError):
+            return  # its end is noticed by whoever waits for the answer
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                self._events.put(json.loads(line))
+            except ValueError:
+                continue
+        self._events.put(None)
+
+    def _hang(self, limit: float) -> Ended:
+        stack = self._stack()
+        beat = self.beat.read()
+        output = self._output()
+        self._clean()
+        return Ended("hung", beat, f"no answer for {limit:g} s", stack, output)
+
+    def _death(self) -> Ended:
+        try:
+            code = self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            code = None  # it closed the pipe and lives on
+        beat, output = self.beat.read(), self._output()
+        self._clean()
+        return Ended("died", beat, _how_it_died(code), "", output)
+
+    def _stack(self) -> str:
+        """A dump of every thread's stack, where the platform has the signal for it."""
+        if not hasattr(signal, "SIGUSR1"):
+            return ""
+        size = self.log.stat().st_size
+        try:
+            os.kill(self._process.pid, signal.SIGUSR1)
+        except OSError:
+            return ""
+        deadline = time.monotonic() + 0.5
+        while time.monotonic() < deadline and self.log.stat().st_size == size:
+            time.sleep(0.01)
+        with self.log.open("rb") as file:
+            file.seek(size)
+            return file.read(20_000).decode("utf-8", "replace")
+
+    def _output(self) -> str:
+        """The end of what the code under test printed."""
+        try:
+            return self.log.read_bytes()[-2000:].decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def _clean(self) -> None:
+        pid = self._process.pid
+        if hasattr(os, "killpg"):
+            try:
+                os.killpg(pid, signal.SIGKILL)  # the group: what the saver started goes too
+            except OSError:
+                pass
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:
+                continue
+        self.beat.close(remove=True)
+        self.log.unlink(missing_ok=True)
+
+
+def _environment() -> dict[str, str]:
+    """The worker's environment: imports as here, nothing buffered, no tracing to a service."""
+    env = dict(os.environ)
+    env.setdefault("LANGSMITH_TRACING", "false")
+    env["PYTHONUNBUFFERED"] = "1"
+    return env
+
+
+def _how_it_died(code: int | None) -> str:
+    if code is None:
+        return "the process closed its channel and did not end"
+    if code < 0:
+        try:
+            return f"the process died of {signal.Signals(-code).name}"
+        except ValueError:
+            return f"the process died of signal {-code}"
+    return f"the process ended with exit status {code}"

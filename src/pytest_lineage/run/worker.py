@@ -1,0 +1,131 @@
+"""The worker: a process that opens one target and judges laws on it when it is asked to.
+
+It speaks JSON lines on what were its standard streams. The streams themselves are pointed elsewhere first,
+so a saver that prints, reads or closes them does no harm. It never outlives its supervisor: the end of its
+input ends it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+from pytest_lineage.targets import TargetError
+
+
+class Wire:
+    """The private channel to the supervisor, taken from the standard streams."""
+
+    def __init__(self, log: str) -> None:
+        self._pid = os.getpid()
+        self._input = os.fdopen(os.dup(0), "r", encoding="utf-8")
+        self._output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        self._lock = threading.Lock()
+        null = os.open(os.devnull, os.O_RDONLY)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for source, stream in ((null, 0), (file, 1), (file, 2)):
+            os.dup2(source, stream)
+        os.close(null)
+        os.close(file)
+        sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace", buffering=1)
+        sys.stderr = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)
+
+    def say(self, event: str, **data: Any) -> None:
+        """Send one event. A process that the saver forked off must not speak for us: it ends here."""
+        if os.getpid() != self._pid:
+            os._exit(70)
+        with self._lock:
+            self._output.write(json.dumps({"event": event, **data}, default=repr) + "\n")
+            self._output.flush()
+
+    def hear(self) -> dict[str, Any] | None:
+        """The next command; None when the supervisor is gone."""
+        line = self._input.readline()
+        command: dict[str, Any] | None = json.loads(line) if line else None
+        return command
+
+
+def dumps_on_request(stream: TextIO) -> None:
+    """Let the supervisor ask for a dump of every thread's stack, where the platform has the signal."""
+    if hasattr(faulthandler, "register") and hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=stream, all_threads=True)
+
+
+def main() -> None:
+    """Serve one target until the input ends. Arguments: the heartbeat file, the log file."""
+    from pytest_lineage.run.heartbeat import Heartbeat
+
+    wire = Wire(sys.argv[2])
+    stream = open(sys.argv[2], "a", encoding="utf-8")
+    faulthandler.enable(file=stream)
+    dumps_on_request(stream)
+    beat = Heartbeat(Path(sys.argv[1]))
+    start = wire.hear()
+    if start is None:
+        return
+    try:
+        cover = _coverage(start)
+        from pytest_lineage.run.service import Service
+
+        service = Service(start, wire, beat)
+    except TargetError as error:
+        wire.say("target-error", message=str(error))
+        return
+    except BaseException as error:
+        import traceback
+
+        wire.say("suite-error", message=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        return
+    wire.say("ready", **service.describe())
+    _serve(wire, service, cover)
+
+
+def _serve(wire: Wire, service: Any, cover: Any) -> None:
+    while (command := wire.hear()) is not None:
+        action = command.pop("do")
+        if action == "stop":
+            break
+        if cover is not None and "law" in command:
+            cover.switch_context(command["law"])
+        try:
+            answer = getattr(service, action)(**command)
+        except BaseException as error:
+            import traceback
+
+            wire.say(
+                "suite-error", message=f"{type(error).__name__}: {error}", trace=traceback.format_exc()
+            )
+        else:
+            wire.say("outcome", **answer)
+        if cover is not None:
+            cover.save()
+    finish: Callable[[], None] = service.close
+    finish()
+    if cover is not None:
+        cover.stop()
+        cover.save()
+    wire.say("bye")
+
+
+def _coverage(start: dict[str, Any]) -> Any:
+    """Measure the target's own code when asked to, with law ids as contexts."""
+    wanted = start.get("cov")
+    if not wanted:
+        return None
+    from pytest_lineage.cov import start as begin
+
+    return begin(wanted, start["target"])
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    # Threads and event loops of the code under test may keep the interpreter from ending.
+    os._exit(0)
