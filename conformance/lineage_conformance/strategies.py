@@ -66,6 +66,16 @@ def put_focus(draw: Draw) -> Program:
 
 
 @st.composite
+def line_focus(draw: Draw) -> Program:
+    """Puts along one line, each read back before the next: asks nothing of an older checkpoint."""
+    ops: list[Op] = []
+    for put in draw(history(straight=True)):
+        extra = draw(st.sampled_from([{}, {"empty": ("e",)}, {"drop": ("a",)}]))
+        ops += [Put(**{**_fields(put), **extra}), Get(put.id), Get(), List(limit=1)]
+    return Program(tuple(ops))
+
+
+@st.composite
 def fork_focus(draw: Draw) -> Program:
     """A tree of checkpoints with writes on some of them; all are read at the end."""
     puts = draw(history(most=6))
@@ -88,6 +98,19 @@ def writes_focus(draw: Draw) -> Program:
             items = tuple(draw(st.lists(st.tuples(CHANNELS, VALUES), max_size=3)))
         task = draw(st.sampled_from(["task-1", "task-2", "task-3"]))
         ops.append(Writes(1, task, items, _path(task)))
+    if draw(st.booleans()):
+        ops = [*ops[1:], ops[0]]
+    return Program((*ops, Get(1), List()))
+
+
+@st.composite
+def tasks_focus(draw: Draw) -> Program:
+    """Writes of a few tasks, each given once or repeated as it was, before and after the checkpoint."""
+    ops: list[Op] = [Put(1)]
+    tasks = draw(st.lists(st.sampled_from(["task-1", "task-2", "task-3"]), min_size=1, unique=True))
+    for task in tasks:
+        items = tuple(draw(st.lists(st.tuples(CHANNELS, VALUES), max_size=3)))
+        ops += [Writes(1, task, items, _path(task))] * draw(st.integers(1, 2))
     if draw(st.booleans()):
         ops = [*ops[1:], ops[0]]
     return Program((*ops, Get(1), List()))
@@ -167,7 +190,7 @@ def delta_focus(draw: Draw, rising: bool = True) -> Program:
 @st.composite
 def values_focus(draw: Draw) -> Program:
     """Values of the zoo, alone and inside lists and dicts, in channels and in writes."""
-    odd = ("vanishing", "generator", "delta_snapshot")
+    odd = ("vanishing", "generator", "delta_snapshot", "negative_zero", "inf", "nan", "bigint")
     names = [name for name in zoo.ZOO if name not in odd and zoo.available(name)]
     specimens = st.sampled_from(names).map(zoo.ref)
     nested = st.recursive(
@@ -225,8 +248,10 @@ def _fields(put: Put) -> dict[str, Any]:
 
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Program]]] = {
     "put": put_focus,
+    "line": line_focus,
     "fork": fork_focus,
     "writes": writes_focus,
+    "tasks": tasks_focus,
     "list": list_focus,
     "namespaces": namespace_focus,
     "delta": delta_focus,

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 
 GROUPS: tuple[str, ...] = (
-    "put", "versions", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
+    "put", "versions", "values", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
     "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security",
 )  # fmt: skip
 """Modules in the order in which their laws run: causes before consequences."""

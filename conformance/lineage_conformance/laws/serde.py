@@ -59,7 +59,6 @@ def _have(*names: str) -> list[Any]:
     source=LOST,
     lens=LENS,
     after=("put.is-readable",),
-    focus="values",
     limits=TYPES,
     meaning="Ordinary state comes back as something else.",
     reports=("langchain-ai/langgraphjs#577",),
@@ -180,6 +179,28 @@ def numpy() -> Iterator[Program]:
     """Arrays keep shape, type and numbers, or are refused."""
     if zoo.available("numpy"):
         yield _each(zoo.ref("numpy"), {"k": [zoo.ref("numpy")]})
+
+
+@law(
+    "serde.nested",
+    level=Level.MUST,
+    source=LOST,
+    lens=LENS,
+    after=(
+        "serde.plain-json", "serde.messages", "serde.application-classes", "serde.dates-and-decimals",
+        "serde.containers-and-bytes", "serde.odd-text", "serde.numpy",
+    ),  # fmt: skip
+    focus="values",
+    limits=TYPES,
+    meaning="State is kept on the surface and flattened below.",
+    reports=("redis-developer/langgraph-redis#198", "redis-developer/langgraph-redis#87"),
+)
+def nested() -> Iterator[Program]:
+    """What holds of a value alone holds of it deep inside lists and dictionaries."""
+    deep: Any = ["leaf", None, {}]
+    for level in range(6):
+        deep = {"k": [deep], "n": level}
+    yield program(Put(1, set={"a": deep}), Writes(1, items=(("a", deep),)), Get(1), List())
 
 
 @law(

@@ -114,7 +114,8 @@ def _write(
     if options.cov:
         from pytest_lineage import cov
 
-        note(cov.report(reports))
+        files = [file for report in reports for file in report.about.get("files", [])]
+        note(cov.report(str(cov.DATA), files))
     for report in reports:
         if options.format != "pretty" and (report.error or report.fault):
             note(f"error: {report.error or report.fault}")

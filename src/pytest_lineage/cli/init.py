@@ -1,3 +1,99 @@
-"""x"""
-def arguments(p): ...
-def run(o): return 0
+"""Write a test module, a known-failures file and a workflow into the repository of a saver. Nothing is overwritten."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from pytest_lineage.cli.common import UsageError
+
+TEST = '''"""Conformance of {name}: every law of pytest-lineage, one test for each face it has.
+
+    pytest {path}
+"""
+
+from pytest_lineage import target
+
+
+@target("{name}")
+def {name}_saver():
+    """Open a new, empty saver.
+
+    If it keeps its data somewhere, take a parameter `store` and open the saver on it: `store.path` is a
+    private directory, `store.id` a name nobody else uses. Called twice with one store it must give two
+    handles on the same data; then reopening and second writers are tested as well.
+    """
+    from {module} import {attribute}
+
+    return {attribute}()
+'''
+
+KNOWN = """# Known failures of {name}: laws that are broken today, each with a reason and an end.
+# An entry that no longer reproduces fails the run until it is removed.
+#
+# [[known]]
+# target = "{name}"
+# law = "list.filter-nested"
+# kind = "bug"              # bug | unsupported | contract-dispute
+# reason = "nested filters are not translated yet"
+# link = "https://example.org/issues/1"
+# until = "2027-06-30"      # a date, or a version of the saver
+"""
+
+WORKFLOW = """name: lineage
+on: [push, pull_request]
+permissions:
+  contents: read
+jobs:
+  conformance:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.12"
+      - run: python -m pip install -e . pytest-lineage
+      - run: python -m pytest {path} --lineage-report lineage.jsonl --junitxml lineage.xml
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with:
+          name: lineage
+          path: lineage.*
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("factory", nargs="?", default="my_package:MySaver", metavar="MODULE:ATTRIBUTE",
+                        help="class or factory of the saver (default: my_package:MySaver)")  # fmt: skip
+    parser.add_argument("--name", help="name of the target (default: from the module)")
+    parser.add_argument("--directory", default=".", metavar="DIR", help="the repository (default: here)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the three files."""
+    module, _, attribute = options.factory.partition(":")
+    if not re.fullmatch(r"[A-Za-z_][\w.]*", module) or not re.fullmatch(r"[A-Za-z_]\w*", attribute):
+        raise UsageError(f"{options.factory!r} is no MODULE:ATTRIBUTE, e.g. acme_saver:AcmeSaver")
+    name = options.name or module.split(".")[0].removeprefix("langgraph_checkpoint_")
+    name = re.sub(r"\W", "_", name)
+    folder = Path(options.directory)
+    if not folder.is_dir():
+        raise UsageError(f"there is no directory {options.directory!r}")
+    path = f"tests/test_{name}_lineage.py"
+    fields = {"name": name, "path": path, "module": module, "attribute": attribute}
+    files = {
+        path: TEST.format(**fields),
+        "lineage-known.toml": KNOWN.format(**fields),
+        ".github/workflows/lineage.yml": WORKFLOW.format(**fields),
+    }
+    there = [file for file in files if (folder / file).exists()]
+    if there:
+        raise UsageError(f"{', '.join(there)} already exists; nothing was written")
+    for file, text in files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text, encoding="utf-8")
+        print(f"wrote {file}")
+    print(f"\nNow open the saver in {path}, then run: pytest {path}")
+    return 0

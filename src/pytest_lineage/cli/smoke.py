@@ -1,3 +1,61 @@
-"""x"""
-def arguments(p): ...
-def run(o): return 0
+"""Check the harness before the laws: can the target be opened, written, read, reopened and closed?
+
+Says what it found, step by step, and stops at the first step that fails. The steps: open the target (a
+worker process), see that it is empty, name its faces and optional operations, put and read one checkpoint on each face.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from lineage_conformance import law as laws
+from lineage_conformance.handles import OPTIONAL
+from pytest_lineage.cli.common import note
+from pytest_lineage.run.engine import Options, SuiteFault, TargetRun, Unusable, default_path
+from pytest_lineage.targets import KINDS
+
+FIRST_LAW = "put.is-readable"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("targets", nargs="+", metavar="TARGET")
+    parser.add_argument("--kind", choices=KINDS, default="saver")
+    parser.add_argument("--allow-nonempty", action="store_true", help="accept a target that holds data")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Smoke every target; the worst exit code."""
+    return max((_smoke(text, options) for text in options.targets), default=2)
+
+
+def _smoke(text: str, options: argparse.Namespace) -> int:
+    settings = Options(kind=options.kind, allow_nonempty=options.allow_nonempty, path=default_path())
+    target = TargetRun(text, settings)
+    try:
+        about = target.start()
+        print(f"{text}: opened {about['class']}, and it is empty")
+        print(f"  faces: {', '.join(about['faces'])}")
+        for face, reason in about["absent"].items():
+            print(f"  no {face}: {reason}")
+        for half, missing in about["capabilities"].items():
+            have = [name for name in OPTIONAL if name not in missing]
+            print(f"  {half} optional operations: {', '.join(have) or 'none'}")
+        store = "takes a store: reopening and second handles are tested"
+        print(f"  {store if about['store'] else 'takes no store: cannot be opened twice'}")
+        if about.get("postgres"):
+            print(f"  {about['postgres']}")
+        code = 0
+        for face in about["faces"]:
+            row = target.judge(laws.get(FIRST_LAW), face)
+            print(f"  one checkpoint put and read, {face}: {row.verdict} {row.reason}".rstrip())
+            code = max(code, 0 if row.verdict == "holds" else 1)
+        return code
+    except Unusable as error:
+        note(f"error: {error}")
+        return 2
+    except SuiteFault as error:
+        note(f"a fault of this suite, please report it: {error}")
+        return 3
+    finally:
+        target.close()

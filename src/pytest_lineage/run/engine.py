@@ -87,16 +87,27 @@ class TargetRun:
         self._limits = Limits(op=options.op_limit)
         self._worker: Worker | None = None
         self._ended: dict[str, int] = {}
+        self.cov_include: tuple[str, ...] = ()
 
     def start(self) -> dict[str, Any]:
         """Open the target and probe it; what it is. Raises `Unusable` or `SuiteFault`."""
+        about = self._start()
+        if self.options.cov and not self.cov_include:
+            # Which files to measure is known only now; measuring has to begin before they are imported.
+            self.cov_include = tuple(about["files"])
+            self._stop()
+            about = self._start()
+        return about
+
+    def _start(self) -> dict[str, Any]:
         self._worker = worker = Worker(
             {
                 "target": self.text,
                 "kind": self.options.kind,
                 "profile": self.options.profile,
                 "allow_nonempty": self.options.allow_nonempty,
-                "cov": self.options.cov,
+                "cov": self.options.cov if self.cov_include else "",
+                "cov_include": list(self.cov_include),
                 "path": list(self.options.path),
             },
             self._limits,
@@ -154,11 +165,14 @@ class TargetRun:
         row.evidence = event.get("evidence")
         return row
 
-    def close(self) -> None:
-        """End the worker, and the server if this run opened one."""
+    def _stop(self) -> None:
         if self._worker is not None:
             self._worker.stop()
             self._worker = None
+
+    def close(self) -> None:
+        """End the worker, and the server if this run opened one."""
+        self._stop()
         if self._own_postgres:
             self._postgres.close()
 

@@ -16,6 +16,7 @@ from lineage_conformance.law import Law, Verdict
 from lineage_conformance.program import (
     CopyThread, DeleteForRuns, DeleteThread, DeltaHistory, Get, List, Op, Program, Prune, Put, Writes,
 )  # fmt: skip
+from pytest_lineage.cov import files_of
 from pytest_lineage.doors import resolve
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
@@ -60,6 +61,7 @@ class Service:
             "capabilities": {half: missing for half, missing in self.missing.items()},
             "versions": contract.versions(self.packages),
             "python": sys.version.split()[0],
+            "files": self.files,
             "pid": os.getpid(),
         }
 
@@ -75,6 +77,7 @@ class Service:
         session_key = 1
         handle = self.opener.open(session_key)
         self.saver_class = f"{type(handle.saver).__module__}.{type(handle.saver).__qualname__}"
+        self.files = files_of(type(handle.saver))
         self.packages = _packages(type(handle.saver).__module__)
         try:
             if not allow_nonempty:

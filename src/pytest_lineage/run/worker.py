@@ -96,6 +96,8 @@ def _serve(wire: Wire, service: Any, cover: Any) -> None:
             cover.switch_context(command["law"])
         try:
             answer = getattr(service, action)(**command)
+        except TargetError as error:
+            wire.say("target-error", message=str(error))
         except BaseException as error:
             import traceback
 
@@ -116,12 +118,11 @@ def _serve(wire: Wire, service: Any, cover: Any) -> None:
 
 def _coverage(start: dict[str, Any]) -> Any:
     """Measure the target's own code when asked to, with law ids as contexts."""
-    wanted = start.get("cov")
-    if not wanted:
+    if not start.get("cov"):
         return None
     from pytest_lineage.cov import start as begin
 
-    return begin(wanted, start["target"])
+    return begin(start["cov"], start["cov_include"])
 
 
 if __name__ == "__main__":

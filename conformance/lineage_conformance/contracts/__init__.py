@@ -1,0 +1,15 @@
+"""Protocols: what a target of each kind has to offer. Laws speak to these, never to a class."""
+
+from __future__ import annotations
+
+import importlib
+
+KINDS: dict[str, tuple[str, str]] = {"saver": ("lineage_conformance.contracts.saver", "Saver")}
+"""Kind of target: the module and the name of its protocol (the async form is ``Async`` + name)."""
+
+
+def protocols(kind: str) -> list[type]:
+    """The sync and the async protocol of a kind. Raises `KeyError` for an unknown kind."""
+    module_name, name = KINDS[kind]
+    module = importlib.import_module(module_name)
+    return [getattr(module, name), getattr(module, "Async" + name)]

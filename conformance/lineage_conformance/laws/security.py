@@ -1,0 +1,171 @@
+"""Names and filters are data: no text that a user chose reaches beyond the user's own thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lineage_conformance.law import Level, law
+from lineage_conformance.program import DeleteThread, Get, List, Program, Put, Writes, program
+from lineage_conformance.session import Diff
+
+THREAD = "list lists what matches its config: rows of a thread that was not named are another user's"
+DATA = "data: ids and keys are opaque text; nothing gives a character of them a meaning"
+ODD = (
+    "' OR 1=1 --", "'; DROP TABLE checkpoints; --", '" OR ""="', "%", "_", "*", "?", "[a-z]*",
+    "{$ne: null}", "../secret", "${jndi:x}", "a\\' --", "{}",
+)  # fmt: skip
+
+
+def _leaks(diff: Diff) -> bool:
+    """Whether a list of thread ``mine`` shows rows of another thread."""
+    if diff.where != "list:rows" or not isinstance(diff.got, list):
+        return False
+    return any(not str(row).startswith("mine") for row in diff.got)
+
+
+@law(
+    "security.filter-key-is-data",
+    level=Level.MUST,
+    source=THREAD,
+    lens=_leaks,
+    after=("put.is-readable",),
+    meaning="Whoever chooses a filter key can read the conversations of all users.",
+)
+def filter_key_is_data() -> Iterator[Program]:
+    """No metadata key in a filter makes list show rows of a thread that was not asked for."""
+    rows = (Put(1, thread="mine"), Put(2, thread="secret"), Put(3, thread="secret", ns="child"))
+    keys = (
+        "x') = 1 OR 1=1 OR json_extract(CAST(metadata AS TEXT), '$.x",
+        "x' OR '1'='1",
+        "x') OR 1=1 --",
+        'x" OR ""="',
+        "x` OR 1=1 -- ",
+        "x}') OR 1=1; --",
+        "$where",
+        "$or",
+        "*",
+        "a.b[0]",
+        "",
+    )
+    yield program(*rows, *(List("mine", filter={key: "nope"}, lenient=True) for key in keys))
+    yield program(*rows, List("mine", filter={"$or": [{"source": "loop"}, {}]}, lenient=True))
+
+
+@law(
+    "security.filter-value-is-data",
+    level=Level.MUST,
+    source="BaseCheckpointSaver.list: filter adds criteria, so it can only narrow what is listed",
+    lens="list:rows",
+    after=("security.filter-key-is-data",),
+    limits=("filter",),
+    meaning="A filter on user or tenant, given by a client, matches everybody.",
+)
+def filter_value_is_data() -> Iterator[Program]:
+    """A filter value matches only metadata equal to it: no wildcard, operator or quote in it has a meaning."""
+    meta = {"source": "loop", "step": 1, "user": "alice"}
+    values = (
+        "%", "_____", "a%", "*", "al*", "a.*", "' OR '1'='1", "alice' --", '"alice" OR 1=1', "$.user",
+        {"$ne": None}, {"$gt": ""}, {"$regex": ".*"}, {"$exists": True}, "{alice}", "alice|bob", "ALICE",
+    )  # fmt: skip
+    yield program(
+        Put(1, meta=meta),
+        List(filter={"user": "alice"}),
+        *(List(filter={"user": value}, lenient=True) for value in values),
+    )
+
+
+@law(
+    "security.thread-ids-are-data",
+    level=Level.MUST,
+    source=DATA,
+    lens="list:rows get:channel_values* get:config* list:row.*",
+    after=("put.is-readable",),
+    limits=("text",),
+    meaning="Whoever chooses a thread id can read or overwrite other conversations.",
+)
+def thread_ids_are_data() -> Iterator[Program]:
+    """A thread id full of quotes, wildcards, operators or paths names one thread, or is refused."""
+    secret = Put(90, thread="secret", set={"a": ["secret"]})
+    probes = [
+        op
+        for text in ODD
+        for op in (Get(thread=text, lenient=True), List(text, ns=None, lenient=True))
+    ]
+    yield program(secret, *probes)
+    stored = [Put(n, thread=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD, 1)]
+    yield program(
+        secret,
+        *stored,
+        *(Get(put.id, put.thread) for put in stored),
+        *(List(put.thread) for put in stored),
+        Get(thread="secret"),
+        List("secret"),
+    )
+
+
+@law(
+    "security.namespaces-are-data",
+    level=Level.MUST,
+    source=DATA,
+    lens="list:rows get:channel_values* get:config* list:row.*",
+    after=("security.thread-ids-are-data",),
+    limits=("text",),
+    meaning="A subgraph with an odd name reads or overwrites the state of another.",
+)
+def namespaces_are_data() -> Iterator[Program]:
+    """A namespace full of quotes, wildcards, operators or paths names one namespace, or is refused."""
+    stored = [Put(n, ns=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD, 1)]
+    yield program(
+        Put(90, set={"a": ["root"]}),
+        *(op for text in ODD for op in (Get(ns=text, lenient=True), List(ns=text, lenient=True))),
+        *stored,
+        *(Get(ns=put.ns) for put in stored),
+        *(List(ns=put.ns) for put in stored),
+        Get(),
+        List(),
+    )
+
+
+@law(
+    "security.tasks-and-channels-are-data",
+    level=Level.MUST,
+    source=DATA,
+    lens="get:pending_writes* list:row.pending_writes* get:channel_values* list:rows",
+    after=("put.is-readable",),
+    limits=("text",),
+    meaning="A node or channel with an odd name loses or mixes up writes.",
+)
+def tasks_and_channels_are_data() -> Iterator[Program]:
+    """Task ids and channel names are kept as they are, whatever is in them, or refused."""
+    yield program(
+        Put(1),
+        *(Writes(1, text, (("a", text),), lenient=True) for text in ODD),
+        *(Writes(1, f"task-{n}", ((text, n),), lenient=True) for n, text in enumerate(ODD)),
+        Get(1),
+        List(),
+    )
+    yield program(
+        *(Put(n, set={text: [text]}, thread=f"t{n}", lenient=True) for n, text in enumerate(ODD, 1)),
+        *(Get(n, f"t{n}") for n in range(1, len(ODD) + 1)),
+    )
+
+
+@law(
+    "security.delete-takes-no-pattern",
+    level=Level.MUST,
+    source="BaseCheckpointSaver.delete_thread: deletes what belongs to one specific thread id",
+    lens="list:rows get:channel_values*",
+    needs=("delete_thread",),
+    after=("delete.spares-others", "security.thread-ids-are-data"),
+    meaning="Whoever chooses a thread id can delete all conversations.",
+)
+def delete_takes_no_pattern() -> Iterator[Program]:
+    """Deleting a thread with an odd id, known or not, leaves all others alone."""
+    yield program(
+        Put(1, thread="secret", set={"a": ["kept"]}),
+        Put(2, thread="-secret", set={"a": ["kept"]}),
+        *(DeleteThread(text, lenient=True) for text in ODD),
+        Get(thread="secret"),
+        Get(thread="-secret"),
+        List("secret"),
+    )
