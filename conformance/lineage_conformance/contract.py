@@ -39,6 +39,7 @@ def release(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
+@functools.lru_cache(maxsize=None)
 def unmet(requirement: str) -> str | None:
     """Why the installed packages do not meet ``name>=x,<y``; None when they do.
 
@@ -116,12 +117,16 @@ def takes(function: Any, name: str) -> bool:
 def merged_metadata(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the installed contract says is stored for `given`, or None where it says nothing.
 
+    Before 2.0.13 it says nothing of a config that holds more than the name of a checkpoint.
+
     From langgraph-checkpoint 2.0.13 on, scalars of ``config["metadata"]`` and
     ``config["configurable"]`` join the metadata, except reserved names and ``__`` names. The rule
     is restated here, because the helper of an old release is itself a known defect.
     """
     if unmet("langgraph-checkpoint>=2.0.13"):
-        return None
+        names = {"thread_id", "checkpoint_ns", "checkpoint_id"}
+        plain = config["configurable"].keys() <= names and not config.get("metadata")
+        return dict(given) if plain else None
     excluded = {
         "thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "langgraph_step",
         "langgraph_node", "langgraph_triggers", "langgraph_path", "langgraph_checkpoint_ns",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import fnmatch
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -65,7 +66,8 @@ class Law:
     after: tuple[str, ...] = ()
     """Laws whose breach explains a breach of this one."""
     lens: Lens = field(default=lambda diff: True, compare=False, repr=False)
-    programs: tuple[Program, ...] = field(default=(), compare=False, repr=False)
+    corpus: Callable[[], Iterable[Program]] = field(default=tuple, compare=False, repr=False)
+    """Yields the programs that are replayed first. Called when they are needed: values of the zoo import much."""
     focus: str = ""
     """Name of the strategy in `strategies` that makes more programs; empty: the corpus is all."""
     faces: tuple[str, ...] = ()
@@ -79,6 +81,11 @@ class Law:
     def group(self) -> str:
         """The part of the id before the first dot."""
         return self.id.partition(".")[0]
+
+    @functools.cached_property
+    def programs(self) -> tuple[Program, ...]:
+        """The corpus of the law, made once."""
+        return tuple(self.corpus())
 
     def not_applicable(self) -> str | None:
         """Why the law does not apply to the installed versions; None when it does."""
@@ -121,7 +128,7 @@ def law(
             level=level,
             source=source,
             lens=lens if callable(lens) else matching(lens),
-            programs=tuple(function()),
+            corpus=function,
             **options,
         )
         _REGISTRY[id] = made

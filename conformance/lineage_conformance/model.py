@@ -26,6 +26,9 @@ class Row:
     checkpoint: dict[str, Any]
     values: dict[str, Any]
     metadata: dict[str, Any] | None
+    """None where no contract says which keys of the config join it."""
+    given: dict[str, Any]
+    """What filters see: the metadata, or what of it is certain."""
 
 
 @dataclass
@@ -49,7 +52,8 @@ class Model:
         values = {k: self._value(v) for k, v in checkpoint["channel_values"].items()}
         merged = contract.merged_metadata(config, metadata)
         stored = None if merged is None else canon(merged)
-        self.rows[key] = Row(conf.get("checkpoint_id") or None, rest, values, stored)
+        given = canon(metadata) if stored is None else stored
+        self.rows[key] = Row(conf.get("checkpoint_id") or None, rest, values, stored, given)
         return name(*key)
 
     def put_writes(self, key: Key, task: str, items: Iterable[tuple[str, Any]], path: str) -> None:
@@ -87,7 +91,7 @@ class Model:
             and (ns is None or key[1] == ns)
             and (id is None or key[2] == id)
             and (before is None or key[2] < before)
-            and all(k in (row.metadata or {}) and (row.metadata or {})[k] == v for k, v in wanted.items())
+            and all(k in row.given and row.given[k] == v for k, v in wanted.items())
         ]
         keys.sort(key=lambda key: (key[2], key), reverse=True)
         return [self._tuple(key, self.rows[key]) for key in keys[:limit]]
@@ -123,7 +127,7 @@ class Model:
 
     def delete_for_runs(self, runs: Sequence[str]) -> None:
         """Remove the rows of runs, except those that a surviving delta channel is rebuilt from."""
-        gone = {k for k, row in self.rows.items() if (row.metadata or {}).get("run_id") in runs}
+        gone = {k for k, row in self.rows.items() if row.given.get("run_id") in runs}
         needed: set[Key] = set()
         for key in self.rows:
             if key not in gone:

@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from lineage_conformance import zoo
+from lineage_conformance import contract, zoo
 from lineage_conformance.program import (
     DeleteThread, DeltaHistory, Get, List, Op, Program, Put, Reopen, Writes,
 )  # fmt: skip
@@ -89,7 +89,7 @@ def fork_focus(draw: Draw) -> Program:
 @st.composite
 def writes_focus(draw: Draw) -> Program:
     """Writes of a few tasks, before and after their checkpoint, repeated, ordinary and reserved."""
-    reserved = st.sampled_from(["__error__", "__interrupt__", "__resume__", "__scheduled__"])
+    reserved = st.sampled_from(sorted(contract.special_channels()))
     ops: list[Op] = [Put(1)]
     for _ in range(draw(st.integers(1, 5))):
         if draw(st.integers(0, 4)) == 0:

@@ -72,7 +72,7 @@ def are_apart() -> Iterator[Program]:
     "namespaces.absent-is-root",
     level=Level.MUST,
     source="engine: a run at the root and get_state call get_tuple without a namespace",
-    lens="get:config* get:channel_values*",
+    lens="get:config.configurable.thread_id get:config.configurable.checkpoint_id get:channel_values*",
     after=("put.is-readable", "latest.is-largest-id", "namespaces.are-apart"),
     meaning="Every run fails at its first step, or starts from a subgraph's state.",
 )

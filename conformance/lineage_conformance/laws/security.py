@@ -12,8 +12,11 @@ THREAD = "list lists what matches its config: rows of a thread that was not name
 DATA = "data: ids and keys are opaque text; nothing gives a character of them a meaning"
 ODD = (
     "' OR 1=1 --", "'; DROP TABLE checkpoints; --", '" OR ""="', "%", "_", "*", "?", "[a-z]*",
-    "{$ne: null}", "../secret", "${jndi:x}", "a\\' --", "{}",
+    "{$ne: null}", "../secret", "${jndi:x}", "{}",
 )  # fmt: skip
+
+
+SLASHES = ("a\\b", "a\\", "\\101", "\\x41", "a\\' --")
 
 
 def _leaks(diff: Diff) -> bool:
@@ -92,7 +95,7 @@ def thread_ids_are_data() -> Iterator[Program]:
         for op in (Get(thread=text, lenient=True), List(text, ns=None, lenient=True))
     ]
     yield program(secret, *probes)
-    stored = [Put(n, thread=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD, 1)]
+    stored = [Put(n, thread=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD + SLASHES, 1)]
     yield program(
         secret,
         *stored,
@@ -114,7 +117,7 @@ def thread_ids_are_data() -> Iterator[Program]:
 )
 def namespaces_are_data() -> Iterator[Program]:
     """A namespace full of quotes, wildcards, operators or paths names one namespace, or is refused."""
-    stored = [Put(n, ns=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD, 1)]
+    stored = [Put(n, ns=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD + SLASHES, 1)]
     yield program(
         Put(90, set={"a": ["root"]}),
         *(op for text in ODD for op in (Get(ns=text, lenient=True), List(ns=text, lenient=True))),
@@ -148,6 +151,29 @@ def tasks_and_channels_are_data() -> Iterator[Program]:
         *(Put(n, set={text: [text]}, thread=f"t{n}", lenient=True) for n, text in enumerate(ODD, 1)),
         *(Get(n, f"t{n}") for n in range(1, len(ODD) + 1)),
     )
+
+
+@law(
+    "security.backslashes-are-data",
+    level=Level.MUST,
+    source="data: a node may have any name, and one odd name must not make its thread unreadable",
+    lens="get:pending_writes* list:row.pending_writes* get:channel_values* list:rows",
+    after=("security.tasks-and-channels-are-data",),
+    limits=("text",),
+    meaning="A thread with such a channel is stored without complaint and can never be read again.",
+)
+def backslashes_are_data() -> Iterator[Program]:
+    """A backslash in a task id or channel name is kept as it is, or refused when it is stored."""
+    for text in SLASHES[:4]:
+        yield program(
+            Put(1, set={"a": "x"}),
+            Put(2, 1, set={text: [text]}, thread="t", lenient=True),
+            Writes(1, text, (("a", 1),), lenient=True),
+            Writes(1, "task-1", ((text, 1),), lenient=True),
+            Get(1),
+            Get(2),
+            List(),
+        )
 
 
 @law(

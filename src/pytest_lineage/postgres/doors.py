@@ -81,6 +81,7 @@ def open_server(
 
     ``dsn``, ``door`` (one of ``DOORS``: try only that one) and ``image`` (for the container)
     default to ``LINEAGE_POSTGRES_DSN``, ``LINEAGE_POSTGRES_DOOR`` and ``LINEAGE_POSTGRES_IMAGE``.
+    A DSN that was given is binding: if it does not work, no other door is tried.
 
     Raises ``ValueError`` for an unknown door, and ``PostgresUnavailable`` when psycopg is missing
     or no door opens; its message has a reason and a remedy per door, and no password.
@@ -104,10 +105,14 @@ def open_server(
             server, what = openers[name]()
         except DoorShut as reason:
             shut[name] = str(reason)
+            if name == "dsn" and dsn is not None:
+                # A server that was named is meant: testing another one would hide the mistake.
+                raise PostgresUnavailable(_message(shut, "a DSN was given"), shut) from reason
             continue
         server.reason = _reason(name, what, forced is not None, shut)
         return server
-    raise PostgresUnavailable(_message(shut, forced), shut)
+    why = f"the door {forced} was asked for"
+    raise PostgresUnavailable(_message(shut, why), shut)
 
 
 def _reason(name: str, what: str, forced: bool, shut: dict[str, str]) -> str:
@@ -119,13 +124,13 @@ def _reason(name: str, what: str, forced: bool, shut: dict[str, str]) -> str:
     return f"Took door {name} ({what}) because the earlier ones stayed shut ({earlier})."
 
 
-def _message(shut: dict[str, str], forced: str | None) -> str:
+def _message(shut: dict[str, str], why_no_other: str) -> str:
     lines = ["No Postgres server is available."]
     for name in DOORS:
         if name in shut:
             lines.append(f"  {name}: {shut[name]}\n      remedy: {_REMEDIES[name]}")
         else:
-            lines.append(f"  {name}: not tried, because the door {forced} was asked for")
+            lines.append(f"  {name}: not tried, because {why_no_other}")
     return "\n".join(lines)
 
 

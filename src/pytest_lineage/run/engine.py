@@ -217,6 +217,7 @@ def check(
         report.about = run.start()
         report.name = report.about["name"]
         faces = [f for f in report.about["faces"] if not options.faces or f in options.faces]
+        report.about["faces_run"] = faces
         started(report.about, len(chosen) * len(faces))
         _judge_all(run, report, chosen, faces, options, begin, done)
     except Unusable as error:

@@ -93,7 +93,7 @@ def incomplete(report: TargetReport) -> str:
     undecided = [r for r in report.rows if r.level == "MUST" and r.verdict == "inconclusive"]
     if undecided:
         return f"{len(undecided)} MUST without a verdict, first {undecided[0].law}[{undecided[0].face}]"
-    for face in report.about.get("faces", []):
+    for face in report.about.get("faces_run", report.about.get("faces", [])):
         if not any(row.face == face for row in told):
             return f"the face {face} ran nothing"
     return ""

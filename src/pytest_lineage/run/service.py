@@ -31,6 +31,8 @@ class Service:
             if entry not in sys.path:
                 sys.path.append(entry)
         self.target: Target = resolve(start["target"], start.get("kind", "saver"))
+        for item in laws.all_laws(self.target.kind):
+            _ = item.programs  # what they import is no part of any law's time
         self.loop = Loop()
         self._beat = beat
         self._last: Program | None = None

@@ -1,0 +1,23 @@
+"""What every test run of ours shows at its end: which mutant each law killed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+KILL = "lineage_kill"
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the kill table: one line a law, with the mutants that it noticed first."""
+    killed: dict[str, list[str]] = {}
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == KILL and report.when == "call":
+                law, mutant = value
+                killed.setdefault(law, []).append(mutant if report.passed else f"{mutant} (NOT killed)")
+    if not killed:
+        return
+    terminalreporter.section("laws and the mutants that they are the first to notice")
+    width = max(map(len, killed))
+    for law in sorted(killed):
+        terminalreporter.write_line(f"{law:<{width}}  {', '.join(sorted(killed[law]))}")

@@ -1,0 +1,64 @@
+"""Every law bites: it is the first to notice a mutant that breaks nothing unrelated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from lineage_conformance import law as laws
+from lineage_conformance.handles import FACES, Face
+from lineage_conformance.law import Verdict
+from tests.conftest import KILL
+from tests.mutants import kit
+
+MUTANTS = kit.load()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.kills}-{m.name}")
+def test_mutant_is_killed(
+    mutant: kit.Mutant, record_property: Callable[[str, Any], None]
+) -> None:
+    law = laws.get(mutant.kills)
+    if reason := law.not_applicable():
+        pytest.skip(reason)
+    record_property(KILL, (mutant.kills, mutant.name))
+    broken = kit.broken(kit.judge_all(mutant.make, mutant.face))
+    assert mutant.kills in broken, f"{mutant.kills} does not notice {mutant.name}; broken: {broken}"
+    roots = kit.roots(broken)
+    assert roots[0] == mutant.kills, f"{roots[0]} is named as the cause; broken: {broken}"
+    unrelated = [
+        id
+        for id in broken
+        if id != mutant.kills
+        and id not in mutant.also
+        and not {mutant.kills, *mutant.also} & set(laws.causes(laws.get(id)))
+    ]
+    assert not unrelated, f"{mutant.name} also breaks {unrelated}"
+
+
+def test_every_law_has_a_mutant() -> None:
+    named = {mutant.kills for mutant in MUTANTS}
+    missing = [law.id for law in laws.all_laws("saver") if law.id not in named]
+    assert not missing, f"no mutant shows that these laws can fail: {missing}"
+
+
+def test_every_mutant_names_laws_that_exist() -> None:
+    known = {law.id for law in laws.all_laws("saver")}
+    named = {id for mutant in MUTANTS for id in (mutant.kills, *mutant.also)}
+    assert named <= known
+
+
+def test_causes_exist_and_make_no_circle() -> None:
+    known = {law.id for law in laws.all_laws()}
+    for law in laws.all_laws():
+        assert set(law.after) <= known, law.id
+        assert law.id not in set(laws.causes(law)), law.id
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_all_laws_hold_on_the_strict_saver(face: Face) -> None:
+    outcomes = kit.judge_all(kit.StrictSaver, face)
+    failed = {id: o.reason for id, o in outcomes.items() if o.verdict is not Verdict.HOLDS}
+    assert not failed
+    assert outcomes
