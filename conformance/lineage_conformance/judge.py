@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lineage_conformance.bench import Bench
 from lineage_conformance.canon import ABSENT
-from lineage_conformance.handles import Face, Handle
+from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.law import Law, Verdict
-from lineage_conformance.program import Program
 from lineage_conformance.session import Diff, Session, Trace
 from lineage_conformance.shrink import shrink
 
@@ -43,6 +43,21 @@ class Stores:
         key = self._key
         return Session(lambda: self._opener(key), face, beat, self.handles)
 
+    def bench(
+        self, face: Face, beat: Callable[[int], None], referee: Callable[[], Any] | None
+    ) -> Bench:
+        """A bench under fresh names on the current store, or on a new one when that is old."""
+        if self._age >= STORE_AGE:
+            self.renew()
+        self._age += 1
+        key = self._key
+        return Bench(lambda: self._opener(key), face, beat, self.handles, referee)
+
+    @property
+    def loop(self) -> Loop:
+        """The event loop of the handles."""
+        return next(iter(self.handles.values())).loop
+
     def renew(self) -> None:
         """Close what is open and take a new store."""
         self.close()
@@ -67,7 +82,8 @@ class Outcome:
 
     verdict: Verdict
     reason: str = ""
-    program: Program | None = None
+    program: Any = None
+    """The smallest case that shows the breach."""
     diffs: list[Diff] = field(default_factory=list)
     examples: int = 0
     seconds: float = 0.0
@@ -98,77 +114,104 @@ def _shown(side: Any) -> Any:
 
 
 class Judge:
-    """Judges laws on one target whose stores it is given."""
+    """Judges laws on one target whose stores it is given.
+
+    `beat` is told the case and the step before each step. `referee` makes the strict reference that
+    graph laws are tried on when the target breaks them.
+    """
 
     def __init__(
         self,
         stores: Stores,
         profile: str = "quick",
-        beat: Callable[[Program, int], None] = lambda program, op: None,
+        beat: Callable[[Any, int], None] = lambda case, step: None,
+        referee: Callable[[], Any] | None = None,
     ) -> None:
-        self.stores, self.profile, self._beat = stores, profile, beat
-        self._traces: dict[tuple[str, str], list[tuple[Program, Trace]]] = {}
+        self.stores, self.profile, self._beat, self._referee = stores, profile, beat, referee
+        self._traces: dict[tuple[str, str], list[tuple[Any, Trace]]] = {}
 
-    def judge(self, law: Law, face: Face, skip: tuple[Program, ...] = ()) -> Outcome:
-        """Judge `law` on `face`; programs in `skip` (they hung) are not run again."""
+    def judge(self, law: Law, face: Face, skip: tuple[Any, ...] = ()) -> Outcome:
+        """Judge `law` on `face`; cases in `skip` (they hung) are not run again."""
         start = time.perf_counter()
         outcome = Outcome(Verdict.HOLDS)
-        for program in law.programs:
-            if program in skip:
+        for case in law.programs:
+            if case in skip:
                 continue
             outcome.examples += 1
-            if self._breaks(law, face, program, self.run(program, face), outcome):
+            if self._breaks(law, face, case, self.run(law, case, face), outcome):
                 break
         else:
-            for program, trace in self._generated(law.focus, face, skip):
+            for case, trace in self._generated(law, face, skip):
                 outcome.examples += 1
-                if self._breaks(law, face, program, trace, outcome):
+                if self._breaks(law, face, case, trace, outcome):
                     break
         outcome.seconds = time.perf_counter() - start
         return outcome
 
-    def run(self, program: Program, face: Face) -> Trace:
-        """Run one program on fresh thread ids."""
-        session = self.stores.session(face, lambda op: self._beat(program, op))
-        return session.run(program)
+    def run(self, law: Law, case: Any, face: Face) -> Trace:
+        """Run one case under fresh names."""
 
-    def _breaks(
-        self, law: Law, face: Face, program: Program, trace: Trace, outcome: Outcome
-    ) -> bool:
+        def beat(step: int) -> None:
+            self._beat(case, step)
+
+        if law.check is None:
+            return self.stores.session(face, beat).run(case)
+        return Trace(list(law.check(self.stores.bench(face, beat, self._referee), case)))
+
+    def _breaks(self, law: Law, face: Face, case: Any, trace: Trace, outcome: Outcome) -> bool:
         outcome.refused += len(trace.refused)
         mine = [diff for diff in trace.diffs if law.lens(diff)]
         if not mine:
             return False
         wanted = signature(mine[0])
 
-        def still(candidate: Program) -> bool:
+        def still(candidate: Any) -> bool:
             outcome.replays += 1
-            found = self.run(candidate, face).diffs
+            found = self.run(law, candidate, face).diffs
             return any(signature(d) == wanted for d in found if law.lens(d))
 
-        outcome.program = shrink(program, still)
-        final = [d for d in self.run(outcome.program, face).diffs if law.lens(d)]
+        outcome.program = shrink(case, still)
+        final = [d for d in self.run(law, outcome.program, face).diffs if law.lens(d)]
         outcome.diffs = final or mine
         outcome.verdict = Verdict.BROKEN
         outcome.reason = sentence(outcome.diffs[0])
+        if law.referee and self._referee is not None:
+            self._ask_referee(law, face, outcome)
         return True
 
-    def _generated(
-        self, focus: str, face: Face, skip: tuple[Program, ...]
-    ) -> list[tuple[Program, Trace]]:
-        """Programs of a strategy with their traces on a face, each run once per process."""
-        count = EXAMPLES[self.profile]
-        if not focus or not count:
-            return []
-        if (focus, face) not in self._traces:
-            from lineage_conformance import strategies
+    def _ask_referee(self, law: Law, face: Face, outcome: Outcome) -> None:
+        """A breach that the strict reference shows too is the engine's, not the saver's."""
+        assert self._referee is not None and law.check is not None and outcome.program is not None
+        loop = self.stores.loop
+        wanted = signature(outcome.diffs[0])
+        answers = set()
+        for _ in range(2):
+            handles = {0: Handle(self._referee(), loop)}
+            bench = Bench(lambda: handles[0], face, lambda step: None, handles, self._referee)
+            found = [d for d in law.check(bench, outcome.program) if law.lens(d)]
+            answers.add(any(signature(d) == wanted for d in found))
+        if answers == {True}:
+            outcome.verdict = Verdict.ENGINE
+            outcome.reason += "; the strict reference shows it too, so LangGraph itself does this"
+        elif len(answers) == 2:
+            outcome.verdict = Verdict.INCONCLUSIVE
+            outcome.reason += "; the strict reference shows it only sometimes"
 
-            self._traces[focus, face] = [
-                (program, self.run(program, face))
-                for program in strategies.programs(focus, count)
-                if program not in skip
+    def _generated(self, law: Law, face: Face, skip: tuple[Any, ...]) -> list[tuple[Any, Trace]]:
+        """Cases of a strategy with their traces on a face. Programs are run once for all their laws."""
+        count = EXAMPLES[self.profile]
+        if not law.focus or not count:
+            return []
+        from lineage_conformance import strategies
+
+        key = (law.focus if law.check is None else law.id, face)
+        if key not in self._traces:
+            self._traces[key] = [
+                (case, self.run(law, case, face))
+                for case in strategies.programs(law.focus, count)
+                if case not in skip
             ]
-        return self._traces[focus, face]
+        return self._traces[key]
 
 
 def signature(diff: Diff) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The Law record, the decorator that makes one, and the registry.
 
-A law is one sentence about a saver. Its check is data: programs that are replayed first (its corpus), a
-strategy that makes more, and a *lens* that says which differences between saver and model break this
-sentence and not another one.
+A law is one sentence about a target. Its check is data: cases that are replayed first (its corpus), a
+strategy that makes more, and a *lens* that says which differences break this sentence and not another
+one. For a saver a case is a program, and what differs is found by a session next to the model. Laws of
+another shape bring a `check`, which runs a case on a `Bench` and yields the differences itself.
 """
 
 from __future__ import annotations
@@ -13,13 +14,31 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_conformance import contract
 from lineage_conformance.program import Program
 from lineage_conformance.session import Diff
 
+if TYPE_CHECKING:
+    from lineage_conformance.bench import Bench
+
 Lens = Callable[[Diff], bool]
+
+
+class Case(Protocol):
+    """What a law is checked on, as data: a `Program`, or the form that a `check` reads."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The case as JSON data, with a format version."""
+        ...
+
+    def smaller(self) -> Iterator[Any]:
+        """Cases that are simpler by one step, the boldest first; shrinking tries them."""
+        ...
+
+
+Check = Callable[["Bench", Any], Iterable[Diff]]
 
 
 class Level(str, enum.Enum):
@@ -66,8 +85,14 @@ class Law:
     after: tuple[str, ...] = ()
     """Laws whose breach explains a breach of this one."""
     lens: Lens = field(default=lambda diff: True, compare=False, repr=False)
-    corpus: Callable[[], Iterable[Program]] = field(default=tuple, compare=False, repr=False)
-    """Yields the programs that are replayed first. Called when they are needed: values of the zoo import much."""
+    corpus: Callable[[], Iterable[Any]] = field(default=tuple, compare=False, repr=False)
+    """Yields the cases that are replayed first. Called when they are needed: values of the zoo import much."""
+    check: Check | None = field(default=None, compare=False, repr=False)
+    """Runs a case and yields the differences; None: cases are programs, run by a session."""
+    decode: Callable[[Any], Any] = field(default=Program.from_json, compare=False, repr=False)
+    """Reads a case from JSON data."""
+    referee: bool = False
+    """Whether a breach is tried on the strict reference too: broken there as well, it is the engine's."""
     focus: str = ""
     """Name of the strategy in `strategies` that makes more programs; empty: the corpus is all."""
     faces: tuple[str, ...] = ()
@@ -83,7 +108,7 @@ class Law:
         return self.id.partition(".")[0]
 
     @functools.cached_property
-    def programs(self) -> tuple[Program, ...]:
+    def programs(self) -> tuple[Any, ...]:
         """The corpus of the law, made once."""
         return tuple(self.corpus())
 
@@ -107,14 +132,14 @@ def law(
     source: str,
     lens: str | Lens = "*",
     **options: Any,
-) -> Callable[[Callable[[], Iterable[Program]]], Law]:
+) -> Callable[[Callable[[], Iterable[Any]]], Law]:
     """Make a law of a function: its docstring is the sentence, what it yields is the corpus.
 
     `lens` is a predicate on differences, or patterns such as ``get:metadata* list:row.metadata*``
     (an exception that was not allowed always counts).
     """
 
-    def wrap(function: Callable[[], Iterable[Program]]) -> Law:
+    def wrap(function: Callable[[], Iterable[Any]]) -> Law:
         if not _ID.fullmatch(id):
             raise ValueError(f"{id!r} is no law id: group.words-with-hyphens")
         if id in _REGISTRY:

@@ -19,21 +19,26 @@ LIMIT = 200
 _KEEP = ("id", "thread", "ops", "inner", "handle", "lenient")
 
 
-def shrink(program: Program, still: Callable[[Program], bool], limit: int = LIMIT) -> Program:
-    """The smallest program found for which `still` answers True (it does for `program`)."""
-    budget = [limit]
-
-    def holds(candidate: Program) -> bool:
-        if budget[0] <= 0 or candidate == program or not valid(candidate):
-            return False
-        budget[0] -= 1
-        return still(candidate)
-
+def shrink(case: Any, still: Callable[[Any], bool], limit: int = LIMIT) -> Any:
+    """The smallest case found for which `still` answers True (it does for `case`)."""
+    tried = 0
     while True:
-        smaller = next((c for c in _smaller(program) if holds(c)), None)
-        if smaller is None:
-            return dataclasses.replace(program, origin="")
-        program = smaller
+        for candidate in case.smaller():
+            if tried >= limit:
+                return case
+            tried += 1
+            if still(candidate):
+                case = candidate
+                break
+        else:
+            return case
+
+
+def smaller_programs(program: Program) -> Iterator[Program]:
+    """Programs with less in them: fewer operations, then defaults, then simpler values."""
+    for candidate in _smaller(dataclasses.replace(program, origin="")):
+        if candidate.ops != program.ops and valid(candidate):
+            yield candidate
 
 
 def valid(program: Program) -> bool:

@@ -134,3 +134,15 @@ def make(name: str, kind: str) -> Target:
     if kind != "saver":
         raise TargetError(f"{name} is a target of kind saver, not {kind}")
     return Target(factory, name, kind, postgres=postgres)
+
+
+def referee(kind: str) -> Callable[[], Any] | None:
+    """Makes a fresh strict reference of a kind, for laws that compare; None where there is none."""
+    if kind != "saver":
+        return None
+
+    def make() -> Any:
+        saver = importlib.import_module("lineage_reference.saver")
+        return saver.StrictSaver(saver.Space())
+
+    return make

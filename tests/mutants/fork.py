@@ -58,7 +58,7 @@ class ParentIsTheNextOlder(StrictSaver):
         return made
 
 
-@mutant(kills="fork.parents")
+@mutant(kills="fork.parents", also=("delete.spares-others",))
 class RootsHaveAParent(StrictSaver):
     """Gives a root a parent_config without an id instead of None."""
 

@@ -119,7 +119,7 @@ class FilterOnlyText(Rows):
         return super().rows(config, filter, before, limit)
 
 
-@mutant(kills="list.filter-never-ignores-a-key")
+@mutant(kills="list.filter-never-ignores-a-key", also=("durability.metadata-survives",))
 class UnknownKeysAreIgnored(Rows):
     """Knows the columns source and step; a filter on another key is ignored."""
 
@@ -200,7 +200,7 @@ class NeedsAThread(Rows):
         return super().rows(config, filter, before, limit)
 
 
-@mutant(kills="list.unknown-thread-is-empty")
+@mutant(kills="list.unknown-thread-is-empty", also=("delete.complete", "serde.refusal-changes-nothing"))
 class UnknownThreadRaises(StrictSaver):
     """Raises for a thread that it does not know."""
 

@@ -63,7 +63,7 @@ class Renaming(StrictSaver):
         super().prune([self.rename(str(thread), "")[0] for thread in thread_ids], strategy=strategy)
 
 
-@mutant(kills="namespaces.threads-are-apart")
+@mutant(kills="namespaces.threads-are-apart", also=("prune.spares-others",))
 class ThreadsWithoutCase(Renaming):
     """Compares thread ids without regard to case, as some collations do."""
 
@@ -148,14 +148,14 @@ class JoinedKeys(Renaming):
         return (head, tail) if ns and ns != "1" and not ns.startswith(("child", "n")) else (thread, ns)
 
 
-@mutant(kills="namespaces.same-id-is-fine", also=("copy.",))
-class WritesByIdAlone(StrictSaver):
-    """Files pending writes under the checkpoint id, whatever the thread and namespace."""
+@mutant(kills="namespaces.same-id-is-fine")
+class MetadataByIdAlone(StrictSaver):
+    """Files metadata under the checkpoint id, whatever the thread."""
 
     def _load(self, key, row, writes):
-        same = [other for other in self.space.writes if other[2] == key[2]]
-        found = [write for other in same for write in self.space.writes_of(other)]
-        return super()._load(key, row, sorted(found, key=lambda write: write[:3]))
+        newest = [other for other in self.space.rows if other[1:] == key[1:]][-1]
+        made = super()._load(key, row, writes)
+        return made._replace(metadata=self._metadata(self.space.rows[newest]))
 
 
 @mutant(kills="namespaces.deletion-stays-inside")

@@ -104,6 +104,10 @@ class FillsTheMetadata(StrictSaver):
         return made
 
 
+def _texts(value: Any) -> bool:
+    return type(value) is list and all(type(item) is str for item in value)
+
+
 @mutant(kills="put.is-isolated-from-caller")
 class KeepsTheObjects(StrictSaver):
     """Keeps the caller's value objects and copies them only when they are read."""
@@ -122,7 +126,7 @@ class KeepsTheObjects(StrictSaver):
         made = super()._load(key, row, writes)
         values = made.checkpoint["channel_values"]
         live = self.live.get(key, {})
-        values.update({k: copy.deepcopy(live[k]) for k, v in values.items() if type(v) is list and k in live})
+        values.update({k: copy.deepcopy(live[k]) for k, v in values.items() if k in live and _texts(v)})
         return made
 
 
@@ -132,7 +136,7 @@ class CachesWhatItReturned(StrictSaver):
 
     def __init__(self, space: Space) -> None:
         super().__init__(space)
-        self.cache: dict[str, Any] = {}
+        self.cache: dict[str, Any] = vars(space).setdefault("cache", {})
 
     def put(self, config, checkpoint, metadata, new_versions):
         self.cache.clear()

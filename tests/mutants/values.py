@@ -57,7 +57,7 @@ class MergesTheParent(StrictSaver):
         return made
 
 
-@mutant(kills="values.old-ones-stay")
+@mutant(kills="values.old-ones-stay", also=("delete.spares-others", "serde.refusal-changes-nothing"))
 class OneValuePerChannel(StrictSaver):
     """Keeps one value per channel of a thread: the newest shows in every checkpoint that has one."""
 

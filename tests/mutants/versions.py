@@ -16,13 +16,13 @@ class MintsWithoutPadding(StrictSaver):
 
 @mutant(kills="versions.minted-come-back")
 class CutsVersions(StrictSaver):
-    """Returns versions without their random part."""
+    """Returns the versions of trigger channels without their random part."""
 
     def _load(self, key, row, writes):
         made = super()._load(key, row, writes)
         versions = made.checkpoint["channel_versions"]
         for channel, version in versions.items():
-            if isinstance(version, str) and len(version) > 32:
+            if channel.startswith("branch:") and isinstance(version, str):
                 versions[channel] = version.split(".")[0]
         return made
 

@@ -83,7 +83,7 @@ class AnErrorIsFinal(StrictSaver):
             super().put_writes(config, writes, task_id, task_path)
 
 
-@mutant(kills="writes.many-in-order")
+@mutant(kills="writes.many-in-order", also=("serde.plain-json",))
 class PositionsAreText(StrictSaver):
     """Sorts the positions of writes as text: 0, 1, 10, 11, 2."""
 
@@ -164,8 +164,9 @@ class LastWinsAlways(StrictSaver):
     def put_writes(self, config, writes, task_id, task_path=""):
         place = config["configurable"]
         key = (str(place["thread_id"]), place.get("checkpoint_ns") or "", place["checkpoint_id"])
-        for position in range(len(writes)):
-            self.space.writes.get(key, {}).pop((task_id, position), None)
+        for position, (channel, _) in enumerate(writes):
+            if not channel.startswith("__"):
+                self.space.writes.get(key, {}).pop((task_id, position), None)
         super().put_writes(config, writes, task_id, task_path)
 
 

@@ -11,8 +11,8 @@ from lineage_conformance.program import (
 
 PARALLEL = "engine: tasks of one step store their writes from worker threads or asyncio tasks, all at once"
 HISTORY = ("history",)
-WRITES = "get:pending_writes* list:row.pending_writes*"
-VALUES = "get:channel_values* list:row.channel_values*"
+WRITES = "get:pending_writes*"
+VALUES = "get:channel_values*"
 
 
 @law(
@@ -20,7 +20,7 @@ VALUES = "get:channel_values* list:row.channel_values*"
     level=Level.MUST,
     source=PARALLEL,
     lens=f"{WRITES} together:*",
-    after=("put.is-readable",),
+    after=("writes.round-trip", "writes.tasks-are-apart"),
     meaning="The result of a parallel tool is lost, and the tool runs again.",
 )
 def writes_of_parallel_tasks() -> Iterator[Program]:
@@ -29,7 +29,6 @@ def writes_of_parallel_tasks() -> Iterator[Program]:
         Put(1),
         Together(tuple(Writes(1, f"task-{n}", (("a", n), ("b", [n]))) for n in range(6))),
         Get(1),
-        List(id=1),
     )
 
 
@@ -64,7 +63,7 @@ def write_beside_put() -> Iterator[Program]:
     level=Level.MUST,
     source="data: two requests on one conversation both store their step",
     lens=f"list:rows {VALUES} get:parent_config* get:metadata* together:*",
-    after=("put.is-readable",),
+    after=("fork.branches-are-independent", "fork.parents", "values.complete", "metadata.round-trip"),
     limits=HISTORY,
     meaning="One of two requests on a conversation is lost.",
     reports=("alibaba/spring-ai-alibaba#4792",),
@@ -84,7 +83,7 @@ def puts_on_one_thread() -> Iterator[Program]:
     level=Level.MUST,
     source="data: one saver object serves all conversations of a server",
     lens=f"list:rows {VALUES} get:metadata* together:*",
-    after=("concurrency.puts-on-one-thread",),
+    after=("concurrency.puts-on-one-thread", "namespaces.same-id-is-fine"),
     meaning="Under load conversations are lost or mixed up.",
 )
 def puts_on_many_threads() -> Iterator[Program]:
@@ -129,7 +128,7 @@ def delete_beside_put() -> Iterator[Program]:
 def same_writes_at_once() -> Iterator[Program]:
     """Writes of one task that arrive several times at once are stored once."""
     yield program(
-        Put(1), Together((Writes(1, "task-1", (("a", "x"), ("b", 1))),) * 4), Get(1), List(id=1)
+        Put(1), Together((Writes(1, "task-1", (("a", "x"), ("b", 1))),) * 4), Get(1)
     )
 
 
@@ -171,8 +170,8 @@ def two_handles_at_once() -> Iterator[Program]:
     "concurrency.answers-while-listing",
     level=Level.SHOULD,
     source="list returns an iterator, and nothing says that the saver is not to be used until it ends",
-    lens="get:* list:rows",
-    after=("put.is-readable",),
+    lens="get:channel_values* get:pending_writes* list:rows list:raises",
+    after=("latest.is-largest-id", "fork.branches-are-independent"),
     hang=True,
     limits=HISTORY,
     meaning="A loop over the history that reads or repairs a checkpoint stops the process for good.",
@@ -188,8 +187,8 @@ def answers_while_listing() -> Iterator[Program]:
     "concurrency.sync-call-in-own-loop",
     level=Level.SHOULD,
     source="stock savers refuse the reading half of such calls with an error instead of waiting for ever",
-    lens="get:* list:rows",
-    after=("put.is-readable",),
+    lens="get:channel_values* get:pending_writes* list:rows",
+    after=("latest.is-largest-id", "values.complete", "writes.round-trip"),
     faces=("async",),
     hang=True,
     limits=HISTORY,

@@ -12,6 +12,10 @@ from lineage_conformance.program import (
 ALL = "BaseCheckpointSaver.copy_thread: copies all checkpoints and writes from one thread to another"
 CHAIN = "BaseCheckpointSaver.copy_thread: the complete parent chain must be copied, writes included"
 NEEDS = ("copy_thread",)
+READS = (
+    "latest.is-largest-id", "fork.branches-are-independent", "fork.parents", "writes.none-is-a-value",
+    "writes.ordered-by-path", "list.whole-thread", "metadata.keeps-unknown-keys", "namespaces.same-id-is-fine",
+)  # fmt: skip
 HISTORY = ("history",)
 
 
@@ -38,10 +42,9 @@ def _reads(thread: str) -> tuple[Op, ...]:
     "copy.complete",
     level=Level.MUST,
     source=ALL,
-    lens="get:channel_values* get:channel_versions* get:metadata* list:rows list:row.channel_values*"
-    " list:row.metadata*",
+    lens="get:channel_values* get:channel_versions* get:metadata* list:rows",
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     limits=HISTORY,
     meaning="A branched conversation misses part of what it was branched from.",
     reports=("bytedance/deer-flow#4358",),
@@ -55,7 +58,7 @@ def complete() -> Iterator[Program]:
     "copy.keeps-writes",
     level=Level.MUST,
     source=ALL,
-    lens="get:pending_writes* list:row.pending_writes*",
+    lens="get:pending_writes*",
     needs=NEEDS,
     after=("copy.complete",),
     limits=HISTORY,
@@ -70,7 +73,7 @@ def keeps_writes() -> Iterator[Program]:
     "copy.keeps-parents",
     level=Level.MUST,
     source=CHAIN,
-    lens="get:parent_config* list:row.parent_config* get:config* list:row.config*",
+    lens="get:parent_config* get:config*",
     needs=NEEDS,
     after=("copy.complete",),
     limits=HISTORY,
@@ -88,7 +91,7 @@ def keeps_parents() -> Iterator[Program]:
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
-    after=("copy.keeps-parents", "copy.keeps-writes", "delta_history.equals-parent-walk"),
+    after=("copy.keeps-parents", "copy.keeps-writes", "delta_history.includes-writes-of-the-seed"),
     limits=HISTORY,
     meaning="Delta channels of the copy are rebuilt empty.",
     reports=("bytedance/deer-flow#4358",),
@@ -111,9 +114,9 @@ def keeps_delta_history() -> Iterator[Program]:
     "copy.leaves-source",
     level=Level.MUST,
     source="data: copying is not moving",
-    lens="get:* list:*",
+    lens="get:* list:rows",
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     limits=HISTORY,
     meaning="Branching a conversation damages the original.",
 )
@@ -133,7 +136,7 @@ def leaves_source() -> Iterator[Program]:
     "copy.is-independent",
     level=Level.MUST,
     source="data: two threads share nothing after the copy",
-    lens="get:channel_values* get:pending_writes* get:metadata* list:rows list:row.pending_writes*",
+    lens="get:channel_values* get:pending_writes* get:metadata* list:rows",
     needs=NEEDS,
     after=("copy.complete", "copy.leaves-source", "copy.keeps-writes"),
     limits=HISTORY,
@@ -159,7 +162,7 @@ def is_independent() -> Iterator[Program]:
     "copy.outlives-source",
     level=Level.MUST,
     source="data: delete_thread names one thread",
-    lens="get:channel_values* get:pending_writes* list:rows list:row.pending_writes*",
+    lens="get:channel_values* get:pending_writes* list:rows",
     needs=(*NEEDS, "delete_thread"),
     after=("copy.is-independent", "delete.spares-others", "delete.complete"),
     limits=HISTORY,

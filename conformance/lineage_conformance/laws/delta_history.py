@@ -28,7 +28,7 @@ FIRST, SECOND, THIRD = (f"~__pregel_push, {n:010d}" for n in range(3))
     lens=LENS,
     versions=VERSIONS,
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=("fork.parents", "fork.siblings-keep-their-writes", "values.old-ones-stay"),
     limits=HISTORY,
     meaning=REBUILT,
     reports=("langchain-ai/langgraph#8534", "langchain-ai/langgraph#8443"),
@@ -44,7 +44,7 @@ def equals_parent_walk() -> Iterator[Program]:
         Put(4, 3, empty=("d",)),
         Put(5, 4, empty=("d",)),
         DeltaHistory(5),
-        DeltaHistory(3),
+        DeltaHistory(4),
         DeltaHistory(),
     )
 
@@ -70,7 +70,6 @@ def starts_at_the_root_without_seed() -> Iterator[Program]:
         Writes(2, "task-1", (("d", None),)),
         Put(3, 2, empty=("d",)),
         DeltaHistory(3),
-        DeltaHistory(1),
         DeltaHistory(thread="nobody"),
     )
 
@@ -121,36 +120,6 @@ def excludes_own_writes() -> Iterator[Program]:
 
 
 @law(
-    "delta_history.stays-on-its-branch",
-    level=Level.MUST,
-    source=CONTRACT + "in forked threads only ancestors on the path contribute",
-    lens=LENS,
-    versions=VERSIONS,
-    needs=NEEDS,
-    after=("delta_history.equals-parent-walk",),
-    focus="delta",
-    limits=HISTORY,
-    meaning="A fork replays the messages of the branch that was left.",
-    reports=("langchain-ai/langgraph#8443", "bytedance/deer-flow#4460"),
-)
-def stays_on_its_branch() -> Iterator[Program]:
-    """Writes and values of sibling branches never show in a history."""
-    yield program(
-        Put(1),
-        Writes(1, "task-1", (("d", "shared"),)),
-        Put(2, 1, empty=("d",)),
-        Writes(2, "task-2", (("d", "left"),)),
-        Put(3, 2, set={"d": ["left snapshot"]}),
-        Put(4, 1, empty=("d",)),
-        Writes(4, "task-3", (("d", "right"),)),
-        Put(5, 4, empty=("d",)),
-        DeltaHistory(5),
-        DeltaHistory(4),
-        DeltaHistory(3),
-    )
-
-
-@law(
     "delta_history.orders-parallel-writes",
     level=Level.MUST,
     source="engine: applies the writes of one step by task path; another order is another value",
@@ -165,12 +134,46 @@ def stays_on_its_branch() -> Iterator[Program]:
 def orders_parallel_writes() -> Iterator[Program]:
     """Within one step writes come in the order of task path, task id and index."""
     yield program(
-        Put(1),
-        Writes(1, "mmm", (("d", "second"),), SECOND),
-        Writes(1, "aaa", (("d", "third"), ("d", "fourth")), THIRD),
-        Writes(1, "zzz", (("d", "first"),), FIRST),
+        Put(1, set={"d": ["seed"]}),
         Put(2, 1, empty=("d",)),
-        DeltaHistory(2),
+        Writes(2, "mmm", (("d", "second"),), SECOND),
+        Writes(2, "aaa", (("d", "third"), ("d", "fourth")), THIRD),
+        Writes(2, "zzz", (("d", "first"),), FIRST),
+        Put(3, 2, empty=("d",)),
+        DeltaHistory(3),
+    )
+
+
+@law(
+    "delta_history.stays-on-its-branch",
+    level=Level.MUST,
+    source=CONTRACT + "in forked threads only ancestors on the path contribute",
+    lens=LENS,
+    versions=VERSIONS,
+    needs=NEEDS,
+    after=(
+        "delta_history.includes-writes-of-the-seed", "delta_history.excludes-own-writes",
+        "delta_history.starts-at-the-root-without-seed", "delta_history.orders-parallel-writes",
+    ),  # fmt: skip
+    focus="delta",
+    limits=HISTORY,
+    meaning="A fork replays the messages of the branch that was left.",
+    reports=("langchain-ai/langgraph#8443", "bytedance/deer-flow#4460"),
+)
+def stays_on_its_branch() -> Iterator[Program]:
+    """Writes and values of sibling branches never show in a history."""
+    yield program(
+        Put(1, set={"d": ["seed"]}),
+        Put(2, 1, empty=("d",)),
+        Writes(2, "task-1", (("d", "shared"),)),
+        Put(3, 2, empty=("d",)),
+        Writes(3, "task-2", (("d", "left"),)),
+        Put(4, 3, set={"d": ["left snapshot"]}),
+        Put(5, 2, empty=("d",)),
+        Writes(5, "task-3", (("d", "right"),)),
+        Put(6, 5, empty=("d",)),
+        DeltaHistory(6),
+        DeltaHistory(4),
     )
 
 
@@ -215,9 +218,10 @@ def snapshot_is_a_seed() -> Iterator[Program]:
         yield program(
             Put(1, set={"d": ["older"]}),
             Put(2, 1, set={"d": zoo.ref("delta_snapshot")}),
-            Writes(2, "task-1", (("d", "after"),)),
             Put(3, 2, empty=("d",)),
-            DeltaHistory(3),
+            Writes(3, "task-1", (("d", "after"),)),
+            Put(4, 3, empty=("d",)),
+            DeltaHistory(4),
         )
 
 
@@ -236,13 +240,15 @@ def answers_each_channel() -> Iterator[Program]:
     """Asked about several channels, each gets its own seed and writes; asked about none, nothing."""
     yield program(
         Put(1, set={"d": ["deep"], "e": ["old"]}),
-        Writes(1, "task-1", (("d", "d1"), ("e", "e1"))),
-        Put(2, 1, set={"e": ["near"]}, empty=("d",)),
-        Writes(2, "task-1", (("e", "e2"), ("d", "d2"))),
-        Put(3, 2, empty=("d", "e")),
-        DeltaHistory(3, ("d", "e", "branch:to:n", "never")),
-        DeltaHistory(3, ("e",)),
-        DeltaHistory(3, ()),
+        Put(2, 1, empty=("d",)),
+        Writes(2, "task-1", (("d", "d1"), ("e", "e1"))),
+        Put(3, 2, set={"e": ["near"]}, empty=("d",)),
+        Put(4, 3, empty=("d", "e")),
+        Writes(4, "task-1", (("e", "e2"), ("d", "d2"))),
+        Put(5, 4, empty=("d", "e")),
+        DeltaHistory(5, ("d", "e", "branch:to:n", "never")),
+        DeltaHistory(5, ("e",)),
+        DeltaHistory(5, ()),
     )
 
 
@@ -265,11 +271,12 @@ def stays_in_its_namespace() -> Iterator[Program]:
         for thread, ns in places
         for op in (
             Put(1, None, thread, ns, set={"d": [thread + ns]}),
-            Writes(1, "task-1", (("d", f"{thread}/{ns}"),), thread=thread, ns=ns),
             Put(2, 1, thread, ns, empty=("d",)),
+            Writes(2, "task-1", (("d", f"{thread}/{ns}"),), thread=thread, ns=ns),
+            Put(3, 2, thread, ns, empty=("d",)),
         )
     ]
-    yield program(*ops, *(DeltaHistory(2, ("d",), thread, ns) for thread, ns in places))
+    yield program(*ops, *(DeltaHistory(3, ("d",), thread, ns) for thread, ns in places))
 
 
 @law(
@@ -279,7 +286,7 @@ def stays_in_its_namespace() -> Iterator[Program]:
     lens=LENS,
     versions=VERSIONS,
     needs=NEEDS,
-    after=("delta_history.stays-on-its-branch",),
+    after=("delta_history.stays-on-its-branch", "delta_history.includes-writes-of-the-seed"),
     focus="delta-any-ids",
     limits=HISTORY,
     meaning="A thread that moved between hosts loses delta writes.",
@@ -289,7 +296,6 @@ def ids_need_not_rise() -> Iterator[Program]:
     """The walk follows parents, also where a child's id is smaller than its parent's."""
     yield program(
         Put(5, set={"d": ["seed"]}),
-        Writes(5, "task-1", (("d", "one"),)),
         Put(3, 5, empty=("d",)),
         Writes(3, "task-1", (("d", "two"),)),
         Put(4, 3, empty=("d",)),

@@ -13,7 +13,7 @@ RESTART = "data: a call that returned has stored; the process may end at any mom
 OTHERS = "engine: another process resumes a thread from what the store holds, and runs what it does not"
 STORE = ("store",)
 HISTORY = ("history",)
-VALUES = "get:channel_values* get:channel_versions* list:row.channel_values*"
+VALUES = "get:channel_values* get:channel_versions*"
 
 
 @law(
@@ -22,7 +22,10 @@ VALUES = "get:channel_values* get:channel_versions* list:row.channel_values*"
     source=RESTART,
     lens=f"list:rows list:order {VALUES} get:parent_config*",
     needs=STORE,
-    after=("put.is-readable", "put.keeps-every-field"),
+    after=(
+        "put.is-readable", "values.removed-stay-removed", "versions.minted-come-back", "fork.branches-are-independent",
+        "latest.is-largest-id", "list.newest-first", "list.whole-thread", "namespaces.absent-is-root",
+    ),  # fmt: skip
     limits=HISTORY,
     meaning="A restart loses conversations.",
 )
@@ -49,9 +52,9 @@ def checkpoints_survive() -> Iterator[Program]:
     "durability.metadata-survives",
     level=Level.MUST,
     source=RESTART,
-    lens="get:metadata* list:row.metadata* list:rows",
+    lens="get:metadata* list:rows",
     needs=STORE,
-    after=("durability.checkpoints-survive", "serde.metadata-plain-json"),
+    after=("durability.checkpoints-survive", "metadata.keeps-values", "list.filter"),
     limits=HISTORY,
     meaning="After a restart history cannot be filtered, and steps are counted anew.",
 )
@@ -65,15 +68,18 @@ def metadata_survives() -> Iterator[Program]:
     "durability.writes-survive",
     level=Level.MUST,
     source="engine: finished tasks of an interrupted step are known by their stored writes alone",
-    lens="get:pending_writes* list:row.pending_writes*",
+    lens="get:pending_writes*",
     needs=STORE,
-    after=("durability.checkpoints-survive",),
+    after=(
+        "durability.checkpoints-survive", "writes.before-checkpoint", "writes.none-is-a-value", "writes.many-in-order",
+        "writes.same-channel-twice", "writes.last-wins-on-reserved-channels",
+    ),  # fmt: skip
     focus="reopen",
     limits=HISTORY,
     meaning="Finished tools run again after a restart.",
 )
 def writes_survive() -> Iterator[Program]:
-    """After closing and opening the store, all pending writes are there, in order."""
+    """After closing and opening the store, all pending writes are there."""
     yield program(
         Put(1, set={"a": "x"}),
         Writes(1, "task-2", (("a", "one"), ("b", None), ("a", ["two"]))),
@@ -82,7 +88,7 @@ def writes_survive() -> Iterator[Program]:
         Reopen(),
         Get(1),
         List(),
-        Writes(1, "task-1", (("__resume__", "yes"),)),
+        Writes(1, "task-4", (("__resume__", "yes"),)),
         Reopen(),
         Get(1),
     )
@@ -112,7 +118,7 @@ def deletion_survives() -> Iterator[Program]:
     source=OTHERS,
     lens=f"list:rows {VALUES} get:metadata*",
     needs=STORE,
-    after=("durability.checkpoints-survive",),
+    after=("durability.metadata-survives", "list.id"),
     meaning="A second worker continues from an old state, or from nothing.",
     reports=("PostHog/posthog#34648",),
 )
@@ -133,7 +139,7 @@ def others_see_checkpoints() -> Iterator[Program]:
     "durability.others-see-writes",
     level=Level.MUST,
     source=OTHERS,
-    lens="get:pending_writes* list:row.pending_writes*",
+    lens="get:pending_writes*",
     needs=STORE,
     after=("durability.writes-survive", "durability.others-see-checkpoints"),
     meaning="If the process dies, tools that finished run again: the write was never committed.",

@@ -162,7 +162,7 @@ def filter() -> Iterator[Program]:
 )
 def filter_never_ignores_a_key() -> Iterator[Program]:
     """A filter on a key that no row has gives no rows."""
-    yield program(Put(1), List(filter={"user": "u1"}), List(filter={"user": "u1", "source": "loop"}))
+    yield program(Put(1), List(filter={"user": "u1"}))
     mine = {"source": "loop", "step": 1, "user": "u1"}
     yield program(Put(1, meta=mine), List(filter={"user": "u1"}), List(filter={"user": "u2"}))
 
@@ -180,6 +180,7 @@ def filter_several_keys() -> Iterator[Program]:
     """A filter with several keys gives the rows that match all of them."""
     yield program(*_STEPS, List(filter={"source": "loop", "step": 1}))
     yield program(*_STEPS, List(filter={"source": "update", "step": 0}))
+    yield program(*_STEPS, List(filter={"user": "u1", "source": "loop"}))
 
 
 @law(
@@ -187,7 +188,7 @@ def filter_several_keys() -> Iterator[Program]:
     level=Level.SHOULD,
     source=f"{_FILTER}; LangGraph's own savers agree on these types",
     lens="list:rows",
-    after=("list.filter", "metadata.keeps-values"),
+    after=("list.filter-never-ignores-a-key", "metadata.keeps-values"),
     limits=("history", "filter"),
     meaning="A search finds nothing, depending on the type of what is searched for.",
     reports=("langchain-ai/langgraphjs#581", "oracle/langchain-oracle#293"),
@@ -290,12 +291,12 @@ def all_threads() -> Iterator[Program]:
 @law(
     "list.unknown-thread-is-empty",
     level=Level.MUST,
-    source="BaseCheckpointSaver: get_tuple returns None, list nothing, for what is not there",
-    lens="list:rows get:found",
+    source="BaseCheckpointSaver.get_tuple returns None if the requested checkpoint is not found",
+    lens="get:found list:rows",
     after=_READABLE,
-    meaning="The first run of a new conversation fails.",
+    meaning="The first run of a new conversation fails, or starts from the state of another.",
 )
 def unknown_thread_is_empty() -> Iterator[Program]:
-    """A thread, namespace or id that was never put is not found: no rows, and None from get_tuple."""
+    """A thread, namespace or id that was never put is not found: None from get_tuple, no rows from list."""
     yield program(Get(thread="nobody"), List("nobody"))
     yield program(Put(1), Get(ns="child"), List(ns="child"), Get(2))

@@ -8,7 +8,9 @@ from lineage_conformance.law import Level, law
 from lineage_conformance.program import DeleteThread, Get, List, Op, Program, Put, Writes, program
 
 _LENS = "get:config* get:channel_values* get:pending_writes* list:rows"
-_AFTER = ("put.is-readable", "values.complete", "writes.round-trip", "latest.names-itself")
+_AFTER = ("put.is-readable", "values.complete", "writes.round-trip", "latest.names-itself",
+    "list.unknown-thread-is-empty",
+)
 _KEY = "BaseCheckpointSaver: thread_id is the primary key to store and retrieve checkpoints"
 
 
@@ -133,7 +135,7 @@ def edges_do_not_shift() -> Iterator[Program]:
     level=Level.SHOULD,
     source="BaseCheckpointSaver.copy_thread: a copied thread has the checkpoints of its source",
     lens="get:found get:channel_values* get:pending_writes* get:metadata* list:rows",
-    after=("namespaces.threads-are-apart", "namespaces.are-apart"),
+    after=("namespaces.threads-are-apart", "namespaces.are-apart", "metadata.round-trip"),
     meaning="A copied thread and its source overwrite each other.",
 )
 def same_id_is_fine() -> Iterator[Program]:

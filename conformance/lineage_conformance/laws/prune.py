@@ -18,10 +18,11 @@ LATEST = "BaseCheckpointSaver.prune: keep_latest retains only the most recent ch
 ALL = "BaseCheckpointSaver.prune: the strategy delete removes all checkpoints"
 DELTA = "BaseCheckpointSaver.prune: implementations must be aware of delta channels"
 NEEDS = ("prune",)
-KEPT = (
-    "get:channel_values* get:channel_versions* get:versions_seen* get:metadata* get:pending_writes*"
-    " list:row.channel_values* list:row.metadata* list:row.pending_writes*"
-)
+KEPT = "get:channel_values* get:channel_versions* get:versions_seen* get:metadata* get:pending_writes*"
+READS = (
+    "put.keeps-every-field", "latest.is-largest-id", "fork.branches-are-independent", "list.whole-thread",
+    "list.empty-namespace-is-root", "metadata.keeps-unknown-keys", "namespaces.are-apart",
+)  # fmt: skip
 
 
 def _line() -> tuple[Op, ...]:
@@ -44,7 +45,7 @@ def _line() -> tuple[Op, ...]:
     source=LATEST,
     lens=KEPT,
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     meaning="Pruning loses the state of a conversation, or finished tools run again.",
     reports=("redis-developer/langgraph-redis#159",),
 )
@@ -78,7 +79,7 @@ def drops_older() -> Iterator[Program]:
     source=ALL,
     lens="list:rows get:pending_writes*",
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     meaning="Data that was to be removed can still be read.",
 )
 def delete_removes_all() -> Iterator[Program]:
@@ -100,9 +101,9 @@ def delete_removes_all() -> Iterator[Program]:
     "prune.spares-others",
     level=Level.MUST,
     source="data: other threads are not named in the call",
-    lens="list:rows get:* list:row.*",
+    lens="list:rows get:*",
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     meaning="Pruning one conversation thins out another.",
 )
 def spares_others() -> Iterator[Program]:
@@ -123,7 +124,7 @@ def spares_others() -> Iterator[Program]:
     source="data: a misspelt strategy is no order to delete",
     lens="list:rows get:*",
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     meaning="A typing error in a maintenance job deletes history.",
 )
 def unknown_strategy_changes_nothing() -> Iterator[Program]:
@@ -138,7 +139,7 @@ def unknown_strategy_changes_nothing() -> Iterator[Program]:
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
-    after=("prune.keeps-heads", "delta_history.equals-parent-walk"),
+    after=("prune.keeps-heads", "delta_history.includes-writes-of-the-seed"),
     meaning="Delta channels of a pruned thread are rebuilt empty: messages are lost for good.",
     reports=("langchain-ai/langgraph#8531",),
 )

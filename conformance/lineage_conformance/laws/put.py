@@ -123,7 +123,12 @@ def leaves_arguments_alone() -> Iterator[Program]:
     level=Level.MUST,
     source="data: what was stored may not change because nodes go on changing their own objects",
     lens="get:channel_values* get:channel_versions* get:versions_seen* get:metadata*",
-    after=("put.is-readable", "values.complete", "metadata.round-trip", "versions.minted-come-back"),
+    after=(
+        "put.keeps-every-field",
+        "values.complete",
+        "metadata.keeps-values",
+        "versions.minted-come-back",
+    ),
     meaning="History is rewritten by code that runs later.",
     reports=("langchain-ai/langgraph#4168",),
 )
@@ -140,7 +145,12 @@ def is_isolated_from_caller() -> Iterator[Program]:
     source="data: two readers of one checkpoint may not see each other's changes",
     lens="get:channel_values* get:channel_versions* get:versions_seen* get:metadata* get:pending_writes*"
     " get:config* get:parent_config*",
-    after=("put.is-isolated-from-caller", "writes.round-trip", "fork.parents"),
+    after=(
+        "put.is-isolated-from-caller",
+        "writes.are-isolated-from-caller",
+        "fork.parents",
+        "latest.names-itself",
+    ),
     meaning="Looking at a checkpoint and trimming the answer changes what the next run starts from.",
 )
 def read_is_isolated() -> Iterator[Program]:

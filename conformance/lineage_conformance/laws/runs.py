@@ -12,6 +12,10 @@ from lineage_conformance.program import (
 
 ALL = "BaseCheckpointSaver.delete_for_runs: deletes all checkpoints and writes of the given run ids"
 NEEDS = ("delete_for_runs",)
+READS = (
+    "latest.is-largest-id", "fork.branches-are-independent", "list.whole-thread", "list.empty-namespace-is-root",
+    "metadata.keeps-unknown-keys", "namespaces.are-apart",
+)  # fmt: skip
 HISTORY = ("history",)
 
 
@@ -38,7 +42,7 @@ def _two_runs() -> tuple[Op, ...]:
     source=ALL,
     lens="list:rows",
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     limits=HISTORY,
     meaning="What a cancelled run stored stays in the conversation.",
 )
@@ -61,7 +65,7 @@ def removes_its_checkpoints() -> Iterator[Program]:
     "runs.removes-their-writes",
     level=Level.MUST,
     source=ALL,
-    lens="get:pending_writes* list:row.pending_writes*",
+    lens="get:pending_writes*",
     needs=NEEDS,
     after=("runs.removes-its-checkpoints",),
     limits=HISTORY,
@@ -76,10 +80,9 @@ def removes_their_writes() -> Iterator[Program]:
     "runs.spares-other-runs",
     level=Level.MUST,
     source="data: other runs are not named in the call",
-    lens="list:rows get:channel_values* get:metadata* get:pending_writes* list:row.channel_values*"
-    " list:row.pending_writes*",
+    lens="list:rows get:channel_values* get:metadata* get:pending_writes*",
     needs=NEEDS,
-    after=("put.is-readable",),
+    after=READS,
     limits=HISTORY,
     meaning="Rolling one run back destroys another.",
 )
@@ -124,7 +127,7 @@ def unknown_run_is_a_no_op() -> Iterator[Program]:
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
-    after=("runs.spares-other-runs", "delta_history.equals-parent-walk"),
+    after=("runs.spares-other-runs", "delta_history.includes-writes-of-the-seed"),
     limits=HISTORY,
     meaning="Deleting an old run empties the messages of the conversation that went on from it.",
 )

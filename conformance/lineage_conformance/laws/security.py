@@ -31,7 +31,7 @@ def _leaks(diff: Diff) -> bool:
     level=Level.MUST,
     source=THREAD,
     lens=_leaks,
-    after=("put.is-readable",),
+    after=("namespaces.threads-are-apart",),
     meaning="Whoever chooses a filter key can read the conversations of all users.",
 )
 def filter_key_is_data() -> Iterator[Program]:
@@ -59,7 +59,7 @@ def filter_key_is_data() -> Iterator[Program]:
     level=Level.MUST,
     source="BaseCheckpointSaver.list: filter adds criteria, so it can only narrow what is listed",
     lens="list:rows",
-    after=("security.filter-key-is-data",),
+    after=("security.filter-key-is-data", "list.filter-never-ignores-a-key"),
     limits=("filter",),
     meaning="A filter on user or tenant, given by a client, matches everybody.",
 )
@@ -81,8 +81,8 @@ def filter_value_is_data() -> Iterator[Program]:
     "security.thread-ids-are-data",
     level=Level.MUST,
     source=DATA,
-    lens="list:rows get:channel_values* get:config* list:row.*",
-    after=("put.is-readable",),
+    lens="list:rows get:channel_values* get:config*",
+    after=("namespaces.odd-names-are-apart", "list.unknown-thread-is-empty", "list.whole-thread"),
     limits=("text",),
     meaning="Whoever chooses a thread id can read or overwrite other conversations.",
 )
@@ -110,8 +110,8 @@ def thread_ids_are_data() -> Iterator[Program]:
     "security.namespaces-are-data",
     level=Level.MUST,
     source=DATA,
-    lens="list:rows get:channel_values* get:config* list:row.*",
-    after=("security.thread-ids-are-data",),
+    lens="list:rows get:channel_values* get:config*",
+    after=("security.thread-ids-are-data", "list.empty-namespace-is-root"),
     limits=("text",),
     meaning="A subgraph with an odd name reads or overwrites the state of another.",
 )
@@ -133,8 +133,8 @@ def namespaces_are_data() -> Iterator[Program]:
     "security.tasks-and-channels-are-data",
     level=Level.MUST,
     source=DATA,
-    lens="get:pending_writes* list:row.pending_writes* get:channel_values* list:rows",
-    after=("put.is-readable",),
+    lens="get:pending_writes* get:channel_values* list:rows",
+    after=("values.complete", "writes.name-their-task", "writes.tasks-are-apart"),
     limits=("text",),
     meaning="A node or channel with an odd name loses or mixes up writes.",
 )
@@ -157,7 +157,7 @@ def tasks_and_channels_are_data() -> Iterator[Program]:
     "security.backslashes-are-data",
     level=Level.MUST,
     source="data: a node may have any name, and one odd name must not make its thread unreadable",
-    lens="get:pending_writes* list:row.pending_writes* get:channel_values* list:rows",
+    lens="get:pending_writes* get:channel_values* list:rows",
     after=("security.tasks-and-channels-are-data",),
     limits=("text",),
     meaning="A thread with such a channel is stored without complaint and can never be read again.",
@@ -182,7 +182,7 @@ def backslashes_are_data() -> Iterator[Program]:
     source="BaseCheckpointSaver.delete_thread: deletes what belongs to one specific thread id",
     lens="list:rows get:channel_values*",
     needs=("delete_thread",),
-    after=("delete.spares-others", "security.thread-ids-are-data"),
+    after=("delete.complete", "namespaces.deletion-stays-inside", "security.thread-ids-are-data"),
     meaning="Whoever chooses a thread id can delete all conversations.",
 )
 def delete_takes_no_pattern() -> Iterator[Program]:

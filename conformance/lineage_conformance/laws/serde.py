@@ -15,7 +15,7 @@ from lineage_conformance.law import Level, law
 from lineage_conformance.program import Get, List, Program, Put, Vanish, Writes, program
 
 LOST = "data: a value that silently changes is lost, and the next step computes with another one"
-LENS = "get:channel_values* get:pending_writes* list:row.channel_values* list:row.pending_writes*"
+LENS = "get:channel_values* get:pending_writes*"
 TYPES = ("values",)
 
 
@@ -30,7 +30,6 @@ def _everywhere(*values: Any, lenient: bool = True) -> Program:
         Writes(1, items=items, lenient=lenient),
         Get(1),
         Get(2, thread="nested"),
-        List(),
     )
 
 
@@ -58,7 +57,7 @@ def _have(*names: str) -> list[Any]:
     level=Level.MUST,
     source=LOST,
     lens=LENS,
-    after=("put.is-readable",),
+    after=("put.is-readable", "values.empty-is-not-none", "writes.none-is-a-value", "writes.same-channel-twice"),
     limits=TYPES,
     meaning="Ordinary state comes back as something else.",
     reports=("langchain-ai/langgraphjs#577",),
@@ -200,15 +199,15 @@ def nested() -> Iterator[Program]:
     deep: Any = ["leaf", None, {}]
     for level in range(6):
         deep = {"k": [deep], "n": level}
-    yield program(Put(1, set={"a": deep}), Writes(1, items=(("a", deep),)), Get(1), List())
+    yield program(Put(1, set={"a": deep}), Writes(1, items=(("a", deep),)), Get(1))
 
 
 @law(
     "serde.refusal-changes-nothing",
     level=Level.MUST,
     source="data: a step that failed to save leaves the thread as it was before that step",
-    lens="get:* list:*",
-    after=("serde.plain-json",),
+    lens="get:channel_values* get:parent_config* get:metadata* list:rows",
+    after=("serde.plain-json", "fork.parents", "metadata.round-trip"),
     meaning="One bad value makes a whole conversation unreadable.",
     reports=("langchain-ai/langgraph#8185",),
 )
@@ -224,15 +223,15 @@ def refusal_changes_nothing() -> Iterator[Program]:
         Get(3),
         List(),
     )
-    yield program(Put(1, set={"a": "x", "b": [{"k": bad}]}, lenient=True), Get(), List(None, None))
+    yield program(Put(1, set={"a": "x", "b": [{"k": bad}]}, lenient=True), Get(), List())
 
 
 @law(
     "serde.refused-writes-leave-none",
     level=Level.SHOULD,
     source="engine: a task counts as finished when it has writes, so half of them loses the rest",
-    lens="get:pending_writes* list:row.pending_writes*",
-    after=("serde.refusal-changes-nothing",),
+    lens="get:pending_writes*",
+    after=("serde.refusal-changes-nothing", "writes.may-grow"),
     meaning="A resumed run takes a task for finished that stored only some of its results.",
 )
 def refused_writes_leave_none() -> Iterator[Program]:
@@ -243,7 +242,6 @@ def refused_writes_leave_none() -> Iterator[Program]:
         Get(1),
         Writes(1, items=(("a", "again"), ("b", "good"))),
         Get(1),
-        List(),
     )
 
 
@@ -274,8 +272,8 @@ def no_silent_none() -> Iterator[Program]:
     "serde.metadata-plain-json",
     level=Level.MUST,
     source="engine: reads step and delta counters back as numbers and nested lists of numbers",
-    lens="get:metadata* list:row.metadata*",
-    after=("put.is-readable",),
+    lens="get:metadata*",
+    after=("metadata.keeps-values", "latest.is-largest-id"),
     meaning="Counters and user tags in the history change type or text.",
     reports=("langchain-ai/langgraph#8701",),
 )
@@ -289,5 +287,4 @@ def metadata_plain_json() -> Iterator[Program]:
         Get(1),
         Get(2),
         Get(3),
-        List(),
     )

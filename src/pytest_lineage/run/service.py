@@ -16,6 +16,7 @@ from lineage_conformance.law import Law, Verdict
 from lineage_conformance.program import (
     CopyThread, DeleteForRuns, DeleteThread, DeltaHistory, Get, List, Op, Program, Prune, Put, Writes,
 )  # fmt: skip
+from pytest_lineage import builtin
 from pytest_lineage.cov import files_of
 from pytest_lineage.doors import resolve
 from pytest_lineage.run.heartbeat import Heartbeat
@@ -35,11 +36,13 @@ class Service:
             _ = item.programs  # what they import is no part of any law's time
         self.loop = Loop()
         self._beat = beat
-        self._last: Program | None = None
+        self._last: Any = None
         dsn = _ask_for_postgres(wire) if self.target.postgres else None
         self.opener = Opener(self.target, self.loop, dsn)
         self.stores = Stores(self.opener.open, self.opener.drop)
-        self.judge_ = Judge(self.stores, start.get("profile", "quick"), self._tell)
+        self.judge_ = Judge(
+            self.stores, start.get("profile", "quick"), self._tell, builtin.referee(self.target.kind)
+        )
         self._group = ""
         try:
             self._probe(bool(start.get("allow_nonempty")))
@@ -132,7 +135,7 @@ class Service:
         if item.group != self._group:
             self.stores.renew()
             self._group = item.group
-        skipped = tuple(Program.from_json(data) for data in skip or [])
+        skipped = tuple(item.decode(data) for data in skip or [])
         outcome = self.judge_.judge(item, face, skipped)
         if outcome.verdict is not Verdict.HOLDS or outcome.refused:
             self.stores.renew()  # a refused statement may leave a connection that answers nothing more
@@ -142,9 +145,10 @@ class Service:
         """Run one saved program on a fresh store and judge it by a law."""
         self.stores.renew()
         item = laws.get(law)
-        found = [d for d in self.judge_.run(Program.from_json(program), face).diffs if item.lens(d)]
+        case = item.decode(program)
+        found = [d for d in self.judge_.run(item, case, face).diffs if item.lens(d)]
         verdict = Verdict.BROKEN if found else Verdict.HOLDS
-        outcome = Outcome(verdict, program=Program.from_json(program), diffs=found, examples=1)
+        outcome = Outcome(verdict, program=case, diffs=found, examples=1)
         return _answer(outcome)
 
     def _ruled_out(self, item: Law, face: Face) -> tuple[str, Verdict | None]:
@@ -180,7 +184,8 @@ class Service:
             "get_delta_channel_history": DeltaHistory(lenient=True),
         }
         before = (Put(1, set={"a": "x"}, meta={"run_id": "r"}), Put(2, 1), Writes(2, items=(("a", 1),)))
-        trace = self.judge_.run(Program((*before, op[operation], Get(1), Get(), List())), face)
+        program = Program((*before, op[operation], Get(1), Get(), List()))
+        trace = self.stores.session(face, lambda step: self._tell(program, step)).run(program)
         if trace.refused and not trace.diffs:
             return f"declared unsupported ({why}); refuses cleanly", Verdict.REFUSED
         if not trace.refused:
@@ -194,11 +199,11 @@ class Service:
         self.stores.close()
         self.opener.close()
 
-    def _tell(self, program: Program, op: int) -> None:
-        if program is not self._last:
-            self._last = program
-            self._beat.program(json.dumps(program.to_json(), default=repr).encode())
-        self._beat.op(op)
+    def _tell(self, case: Any, step: int) -> None:
+        if case is not self._last:
+            self._last = case
+            self._beat.program(json.dumps(case.to_json(), default=repr).encode())
+        self._beat.op(step)
 
 
 def _answer(outcome: Outcome) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""The bench: what a law's `check` has to work with. One example, one face, one open store."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from lineage_conformance.handles import Face, Handle, Loop, halves
+
+_numbers = itertools.count(1)
+
+
+class Bench:
+    """Handles on one store under names that nobody else uses.
+
+    `referee` makes a fresh strict reference of the target's kind, for laws that compare; it is None where
+    no reference was given. `beat` must be called with a growing number before each step that may hang.
+    """
+
+    def __init__(
+        self,
+        opener: Callable[[], Handle],
+        face: Face,
+        beat: Callable[[int], None],
+        handles: dict[int, Handle],
+        referee: Callable[[], Any] | None = None,
+    ) -> None:
+        self.face, self.beat, self.referee = face, beat, referee
+        self.writer, self.reader = halves(face)
+        self._opener, self._handles = opener, handles
+        self.nonce = f"{next(_numbers):04x}{uuid.uuid4().hex[:8]}"
+
+    def handle(self, number: int = 0) -> Handle:
+        """Handle `number` on the store, opened when it is first asked for."""
+        if number not in self._handles:
+            self._handles[number] = self._opener()
+        return self._handles[number]
+
+    @property
+    def subject(self) -> Any:
+        """What the target's factory gave: the saver, or the backend of another kind."""
+        return self.handle(0).saver
+
+    @property
+    def loop(self) -> Loop:
+        """The event loop in which the async half runs."""
+        return self.handle(0).loop
+
+    def reopen(self) -> Any:
+        """Close every handle, open the store again, and return the new subject."""
+        for number in list(self._handles):
+            self._handles.pop(number).close()
+        return self.subject
+
+    def name(self, label: str) -> str:
+        """A thread id (or any other name) that is unique to this example."""
+        return f"{self.nonce}-{label}"

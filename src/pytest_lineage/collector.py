@@ -1,0 +1,237 @@
+"""Nodes: a target becomes a collector, each of its laws on each of its faces an item.
+
+``tests/test_acme.py::acme::fork.siblings-are-isolated[async]`` for a target that a module declares,
+``lineage::sqlite::put.is-readable[sync]`` for one that is named on the command line. Which faces a target has
+is known only once it was opened, so collecting a target starts its worker process.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_lineage import failure, session
+from pytest_lineage.plugin import is_target
+
+if TYPE_CHECKING:
+    from lineage_conformance.law import Law
+    from pytest_lineage.run.rows import Row
+    from pytest_lineage.session import Lineage, State
+    from pytest_lineage.targets import Target
+
+
+class TargetNode(pytest.Collector):
+    """One target. Collecting it opens the target in a worker process."""
+
+    lineage: Lineage
+    text: str
+    """What names the target to a worker."""
+    label: str
+    """What names it to a user."""
+    kind: str
+    import_path: tuple[str, ...] = ()
+    where: tuple[str, int | None] = ("", None)
+    """File and line (from 0) of the declaration."""
+
+    def collect(self) -> Iterable[LawItem]:
+        """An item for each law on each face of the target."""
+        try:
+            state = self.lineage.open(self)
+        except self.CollectError as error:
+            raise self.CollectError(self._explained(str(error))) from None
+        picked = self.lineage.picked if self.nodeid.startswith("lineage::") else ()
+        for law in state.laws.values():
+            for face in state.faces:
+                name = f"{law.id}[{face}]"
+                if not picked or any(session.matches(f"{self.nodeid}::{name}", p) for p in picked):
+                    item: LawItem = LawItem.from_parent(self, name=name)
+                    item.bind(state, law, face)
+                    yield item
+
+    def _explained(self, message: str) -> str:
+        shown = self.text.partition(":")[0] if "/" not in self.text else self.text.rpartition(":")[0]
+        message = message.replace(self.text, self.label)
+        if self.import_path and "has no attribute" in message:
+            message += (
+                f". A worker process imports {Path(shown).name} again and looks the target up there, so it must be "
+                "declared at the top of the module, not in a function or by a fixture"
+            )
+        return message
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Where the target is declared."""
+        return self.where[0] or self.path, self.where[1], self.name
+
+
+class LawItem(pytest.Item):
+    """One law on one face of one target."""
+
+    state: State
+    law: Law
+    face: str
+    row: Row | None = None
+
+    def bind(self, state: State, law: Law, face: str) -> None:
+        """Say which law this is."""
+        self.state, self.law, self.face = state, law, face
+        self.add_marker(pytest.mark.lineage)
+
+    def runtest(self) -> None:
+        """Judge the law, and turn the verdict into pytest's words."""
+        __tracebackhide__ = True
+        self.row = None
+        self.row, cause = self.state.judge(self.law.id, self.face)
+        failure.tell(self.row, cause, self.state.lineage.settings.fail_on_should, self.rerun())
+
+    def rerun(self) -> str:
+        """The command that judges just this again."""
+        nodeid, more = self.nodeid, ""
+        if nodeid.startswith("lineage::"):
+            if self.parent is not None and getattr(self.parent, "text", "") != self.parent.name:
+                more = f" -c {_quoted(os.path.relpath(self.config.inipath or '.'))}"
+        else:
+            nodeid = self.config.cwd_relative_nodeid(nodeid)
+        profile = self.state.lineage.settings.profile
+        if profile != "quick":
+            more += f" --lineage-profile {profile}"
+        return f"pytest {_quoted(nodeid)}{more}"
+
+    def describe(self, report: pytest.TestReport) -> None:
+        """Put the verdict into a report: as properties for JUnit, whole for our own writers."""
+        if isinstance(report.longrepr, tuple) and report.skipped:
+            path, line, _ = self.reportinfo()
+            report.longrepr = (str(path), line + 1 if line is not None else None, report.longrepr[2])  # type: ignore[assignment]
+        if self.row is None:
+            return
+        row = self.row
+        own = {"law": row.law, "target": row.target, "face": row.face, "level": row.level,
+               "verdict": row.verdict}  # fmt: skip
+        kept = [(name, value) for name, value in self.user_properties if name not in own]
+        report.user_properties = self.user_properties = [*kept, *own.items()]
+        report.lineage_row = failure.wire(self.state, self.parent, row)  # type: ignore[attr-defined]
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The failure as a block of text about the law; other exceptions as pytest shows them."""
+        if not isinstance(excinfo.value, (failure.Failed, pytest.xfail.Exception)):
+            return super().repr_failure(excinfo, style)
+        shown = excinfo.getrepr(style="value")
+        crash = shown.reprcrash
+        if crash is not None:
+            path, line, _ = self.reportinfo()
+            crash.path, crash.lineno = str(path), (line or 0) + 1
+            crash.message = getattr(excinfo.value, "line", str(excinfo.value))
+        return shown
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """Where the target is declared, and what failed."""
+        assert self.parent is not None
+        path, line, name = self.parent.reportinfo()  # type: ignore[attr-defined]
+        return path, line, f"{name}::{self.name}"
+
+
+class NamedTargets(pytest.Collector):
+    """The targets that the command line, the environment or an ini file names."""
+
+    lineage: Lineage
+
+    def collect(self) -> Iterable[TargetNode]:
+        """A node for each."""
+        for named in self.lineage.settings.targets:
+            node: TargetNode = TargetNode.from_parent(self, name=named.label)
+            node.lineage, node.text, node.label = self.lineage, named.text, named.label
+            node.kind = self.lineage.settings.kind
+            node.where = (node.nodeid, None)
+            yield node
+
+
+class ConftestModule(pytest.Module):
+    """A ``conftest.py``, for the targets that it declares and nothing else."""
+
+    loaded: ModuleType
+
+    def _getobj(self) -> ModuleType:
+        return self.loaded  # as pytest loaded it: several may be called "conftest"
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """The targets."""
+        for name, value in list(vars(self.loaded).items()):
+            if is_target(value):
+                found = declared(self, name, value)
+                yield from found if isinstance(found, list) else [found]
+
+
+def declared(collector: Any, attribute: str, target: Any) -> TargetNode | list[Any]:
+    """The node of a target that a module or class declares; nothing for a second name of the same target.
+
+    Raises `pytest.Collector.CollectError` for a name that cannot be part of a node id or is taken.
+    """
+    where = collector.nodeid
+    name = target.name
+    if not isinstance(name, str) or not name.strip() or any(c in name for c in "[]\n\r\0") or "::" in name:
+        raise pytest.Collector.CollectError(
+            f"{where}: {name!r} cannot be a target's name here: node ids are made of it, so it must be "
+            "text without '::', brackets and line breaks"
+        )
+    for other, value in vars(collector.obj).items():
+        if other == attribute:
+            break
+        if value is target:
+            return []
+        if is_target(value) and value.name == name:
+            raise pytest.Collector.CollectError(
+                f"{where}: two targets are called {name!r} ({other} and {attribute}); give each its own name"
+            )
+    node: TargetNode = TargetNode.from_parent(collector, name=name)
+    node.lineage, node.label, node.kind = session.of(collector.config), name, target.kind
+    qualified = ".".join([*_classes(collector), attribute])
+    node.text, node.import_path = _address(collector.path, qualified)
+    node.where = _declared_at(target, collector.path)
+    marks = getattr(target.factory, "pytestmark", [])
+    for mark in marks if isinstance(marks, list) else [marks]:
+        node.add_marker(getattr(pytest.mark, mark.name)(*mark.args, **mark.kwargs))
+    return node
+
+
+def _classes(collector: pytest.Collector) -> Iterator[str]:
+    for node in collector.listchain():
+        if isinstance(node, pytest.Class):
+            yield node.name
+
+
+def _address(path: Path, attribute: str) -> tuple[str, tuple[str, ...]]:
+    """How a worker finds an attribute of a test module, and what it needs on its import path.
+
+    A module in a package is imported by its dotted name, so that its relative imports work; any other by
+    its file.
+    """
+    package = path.parent
+    parts = [path.stem]
+    while (package / "__init__.py").is_file() and package.name.isidentifier():
+        parts.insert(0, package.name)
+        package = package.parent
+    text = f"{'.'.join(parts)}:{attribute}" if len(parts) > 1 else f"{path}:{attribute}"
+    return text, (str(package),)
+
+
+def _declared_at(target: Target, path: Path) -> tuple[str, int | None]:
+    """File and line of a factory, when it is in the module; else the module."""
+    try:
+        factory = inspect.unwrap(target.factory)
+        code = getattr(factory, "__code__", None)
+        if code is not None and Path(code.co_filename) == path:
+            return str(path), code.co_firstlineno - 1
+    except ValueError:
+        pass
+    return str(path), 0
+
+
+def _quoted(text: str) -> str:
+    mark = '"' if sys.platform == "win32" else "'"
+    return f"{mark}{text}{mark}"

@@ -1,0 +1,155 @@
+"""From a verdict to pytest's words: what raises, what it says, and how it travels to whoever gathers.
+
+| verdict | pytest |
+|---|---|
+| holds, refused | passed |
+| broken, hangs: MUST | failed, with a block of text; one line if another broken law explains it |
+| broken, hangs: SHOULD, MAY; engine; known | xfailed with the reason (``--lineage-fail-on-should``: a SHOULD fails) |
+| fixed | failed |
+| not-applicable | skipped with the reason |
+| inconclusive | MUST: failed, since a run without its verdict is incomplete; else skipped |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_lineage.run.rows import Row
+    from pytest_lineage.session import State
+
+STACK = 14
+"""Lines of a stack that are shown; the whole is in the report."""
+
+
+class Failed(Exception):
+    """A verdict that fails an item. The text is the block that pytest shows; `line` says it in one line."""
+
+    __module__ = "builtins"  # pytest prints the name of the class, not where it lives
+
+    def __init__(self, text: str, line: str) -> None:
+        super().__init__(text)
+        self.line = line
+
+
+def tell(row: Row, cause: str, fail_on_should: bool, rerun: str) -> None:
+    """Return if the verdict passes, else raise what pytest calls it."""
+    __tracebackhide__ = True
+    if row.verdict in ("holds", "refused"):
+        return
+    reason = clean(row.reason or row.verdict)
+    if row.verdict == "not-applicable":
+        pytest.skip(f"not applicable: {reason}")
+    if row.verdict == "inconclusive":
+        if row.level != "MUST" and not reason.startswith("fault of"):
+            pytest.skip(f"inconclusive: {reason}")
+        raise Failed(_inconclusive(row, reason, rerun), f"inconclusive: {_first(reason)}")
+    if row.verdict in ("engine", "known"):
+        raise pytest.xfail.Exception(f"{row.verdict}: {_first(reason)}")
+    strict = ("MUST", "SHOULD") if fail_on_should else ("MUST",)
+    if row.verdict != "fixed" and row.level not in strict:
+        raise pytest.xfail.Exception(f"{row.level}: {_first(reason)}")
+    if cause:
+        line = f"{row.verdict}: a consequence of {cause}"
+        raise Failed(f"{row.law}[{row.face}] is {line}, which fails too", line)
+    raise Failed("\n".join(block(row, rerun)), f"{row.verdict}: {_first(reason)}")
+
+
+def block(row: Row, rerun: str) -> Iterator[str]:
+    """A broken law as lines: the sentence, the smallest program, expected and got, how to run it again."""
+    from lineage_conformance.program import op_from_json
+    from pytest_lineage.report import model, values
+
+    data = model.redact(row.to_json())
+    yield f"{row.target}: {row.law}[{row.face}] {_IS[row.verdict]}"
+    yield ""
+    yield from _field(row.level, row.sentence)
+    yield from _field("source", row.source)
+    yield from _field("means", row.meaning)
+    yield from _field("reports", ", ".join(row.reports))
+    yield from _field("result", clean(data.get("reason", "")))
+    evidence = data.get("evidence") or {}
+    differences = evidence.get("differences") or []
+    ops = (evidence.get("program") or {}).get("ops") or []
+    if ops:
+        yield ""
+        yield "smallest program (> marks where it shows)" if row.verdict == "broken" else "program so far"
+    for number, op in enumerate(ops):
+        mark = ">" if any(d["op"] == number for d in differences[:1]) else " "
+        for count, line in enumerate(values.operation(op_from_json(op))):
+            yield clean(f"  {mark} {number + 1}  {line}" if count == 0 else f"       {line}")
+    for difference in differences[:1]:
+        at = difference["at"]
+        yield ""
+        yield from _field("at", clean(values.field(at)))
+        yield from _field("expected", clean(values.side(at, difference["expected"])))
+        yield from _field("got", clean(values.side(at, difference["got"])))
+    if len(differences) > 1:
+        yield from _field("", f"(and {len(differences) - 1} more differences; --lineage-report has all)")
+    if evidence.get("stack"):
+        yield ""
+        yield "where it hung"
+        yield from (f"  {clean(line)}" for line in _innermost(evidence["stack"]))
+    yield ""
+    yield from _field("rerun", rerun)
+
+
+_IS = {"broken": "is broken", "hangs": "hangs", "fixed": "is fixed: remove its known failure"}
+
+
+def _inconclusive(row: Row, reason: str, rerun: str) -> str:
+    lines = [
+        f"{row.target}: {row.law}[{row.face}] is inconclusive, and a run without the verdict of a MUST is incomplete",
+        "",
+        *_field(row.level, row.sentence),
+        *_field("why", reason),
+        *_field("rerun", rerun),
+    ]
+    return "\n".join(lines)
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    if text:
+        yield f"{name:9}{text}"
+
+
+def _innermost(stack: str) -> list[str]:
+    """The thread that runs the operation, without the frames of the worker itself."""
+    threads = stack.strip().split("\n\n")
+    own = next((t for t in threads if t.startswith("Current thread")), threads[-1])
+    lines = [line.strip() for line in own.splitlines()[1:]]
+    return lines[:STACK]
+
+
+def clean(text: str) -> str:
+    """`text` fit for any stream and for XML: what is no valid UTF-8, or no character, is spelled out."""
+    shown = "".join(c if c in "\n\t" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return shown.encode("utf-8", "backslashreplace").decode()
+
+
+def _first(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 200 else line[:197] + "..."
+
+
+def wire(state: State, parent: Any, row: Row) -> str:
+    """A row as text that survives the way to another process, and what the row belongs to."""
+    from lineage_conformance import law as laws
+
+    law = state.laws[row.law]
+    data: dict[str, Any] = {
+        "key": parent.nodeid,
+        "name": state.label,
+        "order": [state.number, list(state.laws).index(row.law), state.faces.index(row.face)],
+        "planned": state.planned,
+        "causes": list(laws.causes(law)),
+        "row": row.to_json(),
+    }
+    if not state.told:
+        data["about"] = state.about
+        state.told = True
+    return json.dumps(data, default=repr)

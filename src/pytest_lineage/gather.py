@@ -1,0 +1,163 @@
+"""Gathering: verdicts of this process, or of every process of a pytest-xdist run, become one report.
+
+Reads nothing but pytest's own reports, so it sees the same with and without xdist.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_lineage.options import Settings
+    from pytest_lineage.run.rows import TargetReport
+
+NAME = "lineage-gather"
+
+
+def register(config: pytest.Config, settings: Settings) -> None:
+    """Make sure that somebody gathers in this process."""
+    if not config.pluginmanager.hasplugin(NAME):
+        config.pluginmanager.register(Gather(config, settings), NAME)
+
+
+@dataclasses.dataclass
+class Seen:
+    """What was reported about one target."""
+
+    name: str
+    about: dict[str, Any] = dataclasses.field(default_factory=dict)
+    planned: int = 0
+    rows: dict[tuple[str, str], dict[str, Any]] = dataclasses.field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every law was judged on every face: nothing was deselected and nobody stopped the run."""
+        return len(self.rows) == self.planned
+
+    @property
+    def order(self) -> list[int]:
+        """Where the target stands among the others."""
+        return min((row["order"] for row in self.rows.values()), default=[1 << 30])
+
+
+class Gather:
+    """Collects verdicts, adds them up at the end, shows and writes them."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.config, self.settings = config, settings
+        self.seen: dict[str, Seen] = {}
+        self._reports: list[TargetReport] | None = None
+        self._incomplete: list[str] = []
+        self._trouble = ""
+
+    # -- hooks -----------------------------------------------------------------------------------
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take a verdict."""
+        text = getattr(report, "lineage_row", None)
+        if text is None or report.when != "call":
+            return
+        data = json.loads(text)
+        seen = self.seen.setdefault(data["key"], Seen(data["name"]))
+        seen.planned = data["planned"]
+        seen.about = data.get("about") or seen.about
+        seen.rows[data["row"]["law"], data["row"]["face"]] = data
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Take note of a target that could not be opened."""
+        text = getattr(report, "lineage_error", None)
+        if text is not None:
+            data = json.loads(text)
+            self.seen.setdefault(data["key"], Seen(data["name"])).error = data["error"]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Add up; a run that checked too little does not end well."""
+        if not self.seen:
+            return
+        from pytest_lineage.run.rows import incomplete
+
+        self._reports = self.reports()
+        for seen, report in zip(self._ordered(), self._reports, strict=True):
+            why = "" if report.error else incomplete(report)
+            if why and seen.whole:
+                self._incomplete.append(f"{report.name}: INCOMPLETE: {why}")
+        if self._incomplete and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.settings.report is not None:
+            self._write(session)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say for each target how many verdicts of which kind, and which laws are broken by themselves."""
+        if self._reports is None:
+            return
+        from pytest_lineage import summary
+
+        terminalreporter.section("lineage")
+        for text, markup in summary.lines(self._reports, self._document()):
+            terminalreporter.write_line(text, **markup)
+        for text in [*self._incomplete, self._trouble]:
+            if text:
+                terminalreporter.write_line(text, red=True, bold=True)
+        if self.settings.report is not None and not self._trouble:
+            terminalreporter.write_line(f"report: {self.settings.report}")
+        if self.settings.cov:
+            from pytest_lineage import cov
+
+            files = [file for report in self._reports for file in report.about.get("files", [])]
+            terminalreporter.write_line(cov.report(str(cov.DATA), files))
+
+    # -- adding up -------------------------------------------------------------------------------
+
+    def _ordered(self) -> list[Seen]:
+        return sorted(self.seen.values(), key=lambda seen: seen.order)
+
+    def reports(self) -> list[TargetReport]:
+        """One report for each target, rows in the order of the laws, consequences folded."""
+        from pytest_lineage.run.rows import Row, TargetReport, fold
+
+        keys = {id(seen): key for key, seen in self.seen.items()}
+        names = Counter(seen.name for seen in self.seen.values())
+        made = []
+        for seen in self._ordered():
+            name = seen.name if names[seen.name] == 1 else keys[id(seen)]
+            report = TargetReport(name, {**seen.about, "name": name}, error=seen.error)
+            causes = {}
+            for data in sorted(seen.rows.values(), key=lambda data: data["order"]):
+                row = Row(**{**data["row"], "target": name})
+                row.caused_by = None
+                row.reports = tuple(row.reports)
+                causes[row.law] = tuple(data["causes"])
+                report.rows.append(row)
+                report.seconds += row.seconds
+                if row.reason.startswith("fault of pytest-lineage"):
+                    report.fault = row.reason
+            fold(report.rows, causes)
+            report.about["faces"] = list(dict.fromkeys(row.face for row in report.rows))
+            made.append(report)
+        return made
+
+    def _document(self) -> dict[str, Any]:
+        from pytest_lineage.report import model
+        from pytest_lineage.run.rows import exit_code
+
+        assert self._reports is not None
+        code = exit_code(self._reports, self.settings.fail_on_should)
+        return model.document(self._reports, code, self.settings.profile, self.settings.kind)
+
+    def _write(self, session: pytest.Session) -> None:
+        from pytest_lineage.report import jsonl
+
+        assert self.settings.report is not None
+        try:
+            self.settings.report.parent.mkdir(parents=True, exist_ok=True)
+            jsonl.write(self.settings.report, self._document())
+        except OSError as error:
+            self._trouble = f"--lineage-report {self.settings.report}: cannot be written: {error.strerror}"
+            if session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED

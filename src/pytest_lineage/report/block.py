@@ -1,0 +1,210 @@
+"""The failure block: one broken law, told so that a stranger can act on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lineage_conformance.program import Op, Program
+from pytest_lineage.report import gist, tree, values
+from pytest_lineage.report.gist import Failure
+from pytest_lineage.report.style import Style, columns, pad, safe
+
+LABEL = 12
+"""Columns of the label at the left of a paragraph."""
+
+_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+),? in (?P<name>.*)')
+_OURS = ("pytest_lineage", "lineage_conformance", "lineage_reference")
+_PLUMBING = ("threading.py", "asyncio", "<frozen", "concurrent", "selectors.py", "queue.py")
+
+
+def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[str]:
+    """The lines of a failure block; the last is the command that replays only this."""
+    row = failure.row
+    evidence = row.get("evidence") or {}
+    color = "red" if row["level"] == "MUST" else "yellow"
+    title = f"{row['level']} {row['verdict']}  {safe(failure.name)}"
+    lines = [style.paint(text, color, "bold") for text in _title(title, style)]
+    lines += [style.paint(line, "bold") for line in style.wrap(safe(row.get("sentence", "")))]
+    if row.get("source"):
+        lines += _labelled("why", f"{row['level']}, from: {safe(row['source'])}", style)
+    ops = operations(evidence.get("program"))
+    difference: dict[str, Any] = (evidence.get("differences") or [{}])[0]
+    lines += _program(evidence.get("program"), ops, difference, style)
+    if difference:
+        lines += _difference(difference, len(evidence["differences"]), style)
+    elif row.get("reason"):
+        lines += ["", *_labelled("what", safe(row["reason"]), style)]
+    if row["verdict"] == "hangs" or not difference:
+        lines += _stack(evidence.get("stack", ""), style)
+    lines += _lineage(ops, difference, style)
+    lines += ["", *_context(failure, style)]
+    return [*lines, *_command(gist.rerun(document, row), style)]
+
+
+def operations(program: Any) -> list[Op]:
+    """The operations of a program in a document; none where this version cannot read it."""
+    try:
+        return list(Program.from_json(program).ops) if program else []
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return []
+
+
+def _title(title: str, style: Style) -> list[str]:
+    lines = style.wrap(title, indent="    ")
+    lines[0] += " " + "─" * max(style.width - columns(lines[0]) - 1, 0)
+    return lines
+
+
+def _labelled(label: str, text: str, style: Style) -> list[str]:
+    """A paragraph with a label at its left, or above it where there is no room."""
+    if style.width < 60:
+        return [style.paint(label, "cyan"), *style.wrap(text, indent="  ")]
+    lines = style.wrap(text, indent=" " * LABEL)
+    lines[0] = style.paint(pad(label, LABEL), "cyan") + lines[0][LABEL:]
+    return lines
+
+
+def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Style) -> list[str]:
+    if not data:
+        return []
+    lines = ["", style.paint("smallest program that shows it", "cyan")]
+    if not ops:
+        shown = safe(values.text(data))[:1000]
+        return [*lines, *style.wrap(shown, indent="    ")]
+    for number, op in enumerate(ops):
+        wrong = number == difference.get("op")
+        mark = ">" if wrong else " "
+        for part, text in enumerate(values.operation(op)):
+            first = f"  {mark} {number + 1:<2} " if part == 0 else "       "
+            nested = " " * (len(text) - len(text.lstrip()))
+            wrapped = style.wrap(safe(text.lstrip()), "         " + nested, first + nested)
+            lines += [style.paint(line, "bold") if wrong else line for line in wrapped]
+    return lines
+
+
+def _difference(difference: Mapping[str, Any], count: int, style: Style) -> list[str]:
+    at = str(difference.get("at", ""))
+    where = f"operation {difference['op'] + 1}: " if isinstance(difference.get("op"), int) else ""
+    lines = ["", *style.wrap(safe(f"{where}{values.tidy(values.field(at))}"))]
+    expected, got = (values.side(at, difference.get(key)) for key in ("expected", "got"))
+    if expected == got:
+        expected, got = repr(difference.get("expected")), repr(difference.get("got"))
+    lines += marked(safe(expected), safe(got), style)
+    if count > 1:
+        lines.append(style.paint(f"  (and {gist.many(count - 1, 'more difference')})", "dim"))
+    return lines
+
+
+def marked(expected: str, got: str, style: Style) -> list[str]:
+    """Two lines, expected and got, and a third that underlines where they differ."""
+    start = _shared(expected, got)
+    end = _shared(expected[start:][::-1], got[start:][::-1])
+    room = max(style.width - LABEL, 20)
+    shift = max(0, start - room // 3) if max(len(expected), len(got)) > room else 0
+    lines, under = [], ""
+    for label, text, color in (("expected", expected, "green"), ("got", got, "red")):
+        shown, left, right = _window(text, start, len(text) - end, shift, room)
+        painted = shown[:left] + style.paint(shown[left:right], color, "bold") + shown[right:]
+        lines.append(f"  {pad(label, LABEL - 2)}{painted}")
+        under = " " * (LABEL + columns(shown[:left])) + "^" * max(columns(shown[left:right]), 1)
+    if start or end:
+        lines.append(style.paint(under[: style.width], "red"))
+    return lines
+
+
+def _window(text: str, start: int, stop: int, shift: int, room: int) -> tuple[str, int, int]:
+    """The part of a text that fits, and where the differing part lies in it."""
+    shown = text[shift : shift + room]
+    if shift:
+        shown = "…" + shown[1:]
+    if len(text) > shift + room:
+        shown = shown[:-1] + "…"
+    return shown, min(start - shift, len(shown)), max(min(stop - shift, len(shown)), start - shift)
+
+
+def _shared(left: str, right: str) -> int:
+    """How many characters two texts have in common at the start."""
+    number = 0
+    for one, other in zip(left, right):
+        if one != other:
+            break
+        number += 1
+    return number
+
+
+def _stack(stack: Any, style: Style) -> list[str]:
+    frames = frames_of(stack if isinstance(stack, str) else "")
+    if not frames:
+        return []
+    lines = ["", style.paint("where it stood (innermost call first)", "cyan")]
+    return [*lines, *(line for frame in frames for line in style.wrap(safe(frame), "        ", "    "))]
+
+
+def frames_of(stack: str, most: int = 8) -> list[str]:
+    """The frames of a stack dump that are neither ours nor Python's own plumbing, without machine paths."""
+    threads = re.split(r"\n(?=(?:Current thread|Thread) )", stack)
+    best: list[str] = []
+    for thread in threads:
+        frames = [match for line in thread.splitlines() if (match := _FRAME.fullmatch(line))]
+        theirs = [match for match in frames if not _skip(match["file"], _OURS)]
+        shown = [f"{_place(match['file'])}:{match['line']} in {match['name']}" for match in theirs]
+        if any(not _skip(match["file"], _PLUMBING) for match in theirs) and len(shown) > len(best):
+            best = shown
+    return best[:most]
+
+
+def _skip(file: str, parts: Iterable[str]) -> bool:
+    return any(part in re.split(r"[\\/]", file) or file.startswith(part) for part in parts)
+
+
+def _place(file: str) -> str:
+    """The last parts of a path: enough to find it, nothing about the machine."""
+    parts = re.split(r"[\\/]", file)
+    if "site-packages" in parts:
+        return "/".join(parts[parts.index("site-packages") + 1 :])
+    return "/".join(parts[-2:])
+
+
+def _lineage(ops: list[Op], difference: dict[str, Any], style: Style) -> list[str]:
+    lines = tree.lineage(ops, difference)
+    if not lines:
+        return []
+    shown = ["", style.paint("lineage", "cyan")]
+    for text, mark in lines:
+        note = f"   ◄ {mark}" if mark else ""
+        room = max(style.width - 4 - columns(note), 20)
+        text = safe(text)
+        text = text if len(text) <= room else text[: room - 1] + "…"
+        shown.append("    " + text + style.paint(note, "red", "bold"))
+    return shown
+
+
+def _context(failure: Failure, style: Style) -> list[str]:
+    row, lines = failure.row, []
+    if row.get("meaning"):
+        lines += _labelled("it means", safe(row["meaning"]), style)
+    if len(failure.alike) > 1:
+        lines += _labelled("the same on", ", ".join(map(safe, failure.alike[1:])), style)
+    if failure.otherwise:
+        lines += _labelled("differs on", ", ".join(map(safe, failure.otherwise)), style)
+    if failure.folded:
+        text = f"{gist.many(failure.consequences, 'verdict')} that follow from this: "
+        lines += _labelled("also broken", text + ", ".join(map(safe, failure.folded)), style)
+    if row.get("reports"):
+        lines += _labelled("seen in", ", ".join(map(safe, row["reports"])), style)
+    return lines
+
+
+def _command(parts: list[str], style: Style) -> list[str]:
+    whole = safe(" ".join(parts))
+    if style.width < 60:
+        lines = [style.paint("only this", "cyan")]
+        if len(whole) + 2 <= style.width:
+            return [*lines, style.paint("  " + whole, "bold")]
+        return [*lines, style.paint(f"  {safe(parts[0])} \\", "bold"), style.paint(f"    {safe(parts[1])}", "bold")]
+    label = style.paint(pad("only this", LABEL), "cyan")
+    if LABEL + len(whole) <= style.width:
+        return [label + style.paint(whole, "bold")]
+    return [label + style.paint(safe(parts[0]) + " \\", "bold"), " " * LABEL + style.paint("  " + safe(parts[1]), "bold")]
