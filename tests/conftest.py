@@ -14,7 +14,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for name, value in getattr(report, "user_properties", ()):
             if name == KILL and report.when == "call":
                 law, mutant = value
-                killed.setdefault(law, []).append(mutant if report.passed else f"{mutant} (NOT killed)")
+                killed.setdefault(law, []).append(
+                    mutant if report.passed else f"{mutant} (NOT killed)"
+                )
     if not killed:
         return
     terminalreporter.section("laws and the mutants that they are the first to notice")

@@ -16,9 +16,7 @@ MUTANTS = kit.load()
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.kills}-{m.name}")
-def test_mutant_is_killed(
-    mutant: kit.Mutant, record_property: Callable[[str, Any], None]
-) -> None:
+def test_mutant_is_killed(mutant: kit.Mutant, record_property: Callable[[str, Any], None]) -> None:
     law = laws.get(mutant.kills)
     if reason := law.not_applicable():
         pytest.skip(reason)
@@ -39,7 +37,8 @@ def test_mutant_is_killed(
 
 def test_every_law_has_a_mutant() -> None:
     named = {mutant.kills for mutant in MUTANTS}
-    missing = [law.id for law in laws.all_laws("saver") if law.id not in named]
+    # A saver that hangs cannot be judged in this process: those laws are killed by the worker's tests.
+    missing = [law.id for law in laws.all_laws("saver") if law.id not in named and not law.hang]
     assert not missing, f"no mutant shows that these laws can fail: {missing}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from pytest_lineage.targets import Store, Target, TargetError
+from pytest_lineage.targets import DEFAULT_OVER, Store, Target, TargetError
 
 
 def _need(module: str, extra: str) -> Any:
@@ -128,12 +128,28 @@ _FACTORIES: dict[str, tuple[Callable[..., Any], bool]] = {
 NAMES = tuple(_FACTORIES)
 
 
-def make(name: str, kind: str) -> Target:
-    """The built-in target called `name`."""
+REFERENCES: dict[str, str] = {}
+"""Kind: the callable in `lineage_reference` that makes the reference from a saver and a store."""
+
+
+def make(name: str, kind: str, over: str = "") -> Target:
+    """The built-in target called `name`; `reference` is one of every kind, built over a saver."""
     factory, postgres = _FACTORIES[name]
-    if kind != "saver":
-        raise TargetError(f"{name} is a target of kind saver, not {kind}")
-    return Target(factory, name, kind, postgres=postgres)
+    if kind == "saver":
+        if over:
+            raise TargetError("--over goes with a kind that is built on a saver, not with kind saver")
+        return Target(factory, name, kind, postgres=postgres)
+    if name != "reference":
+        raise TargetError(f"{name} is a target of kind saver, not {kind}; see --over")
+    from pytest_lineage.doors import resolve
+
+    base = resolve(over or DEFAULT_OVER)
+    module, _, attribute = REFERENCES[kind].partition(":")
+
+    def backend(saver: Any, store: Store) -> Any:
+        return getattr(_need(module, "all"), attribute)(saver, store)
+
+    return Target(backend, f"reference over {base.name}", kind, postgres=base.postgres, over=base)
 
 
 def referee(kind: str) -> Callable[[], Any] | None:

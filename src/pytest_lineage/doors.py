@@ -21,8 +21,18 @@ from pytest_lineage.targets import Target, TargetError, adopt
 GROUP = "pytest_lineage.targets"
 
 
-def resolve(text: str, kind: str = "saver") -> Target:
-    """The target that `text` names. Raises `TargetError` that says what was looked for and where."""
+def resolve(text: str, kind: str = "saver", over: str = "") -> Target:
+    """The target that `text` names. Raises `TargetError` that says what was looked for and where.
+
+    `over` names the saver on which a built-in reference of another kind is built.
+    """
+    found = _resolve(text, kind, over)
+    if found.kind != kind:
+        raise TargetError(f"{text}: is declared as a target of kind {found.kind}; pass --kind {found.kind}")
+    return found
+
+
+def _resolve(text: str, kind: str, over: str) -> Target:
     if text.endswith("langgraph.json"):
         return _from_langgraph_json(Path(text), kind)
     if ":" in text:
@@ -30,7 +40,7 @@ def resolve(text: str, kind: str = "saver") -> Target:
     from pytest_lineage import builtin
 
     if text in builtin.NAMES:
-        return builtin.make(text, kind)
+        return builtin.make(text, kind, over)
     for entry in metadata.entry_points(group=GROUP):
         if entry.name == text:
             try:

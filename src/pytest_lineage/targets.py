@@ -15,6 +15,9 @@ from typing import Any
 KINDS = ("saver",)
 """Kinds of target that this version has laws for."""
 
+DEFAULT_OVER = "memory"
+"""The saver under a built-in reference of another kind, where ``--over`` names none."""
+
 LIMITS: Mapping[str, str] = MappingProxyType(
     {
         "history": "keeps only the latest checkpoint of each thread and namespace (a shallow saver)",
@@ -55,6 +58,8 @@ class Target:
     limits: Mapping[str, str] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
     postgres: bool = False
+    over: Target | None = None
+    """The saver on which a reference of another kind is built: its factory takes ``saver`` and ``store``."""
 
     __test__ = False  # pytest must not take it for a test class
 

@@ -26,7 +26,9 @@ class Aliasing(StrictSaver):
 
     def put(self, config, checkpoint, metadata, new_versions):
         made = super().put(config, checkpoint, metadata, new_versions)
-        key = tuple(made["configurable"][k] for k in ("thread_id", "checkpoint_ns", "checkpoint_id"))
+        key = tuple(
+            made["configurable"][k] for k in ("thread_id", "checkpoint_ns", "checkpoint_id")
+        )
         parent = self.space.rows[key].parent
         slots = dict(self.slots.get((*key[:2], parent), {}))
         for channel in new_versions:
@@ -99,7 +101,12 @@ class WritesOfSiblings(StrictSaver):
     def _load(self, key, row, writes):
         made = super()._load(key, row, writes)
         for other, sibling in self.space.rows.items():
-            if other[:2] == key[:2] and other != key and row.parent and sibling.parent == row.parent:
+            if (
+                other[:2] == key[:2]
+                and other != key
+                and row.parent
+                and sibling.parent == row.parent
+            ):
                 for write in self.space.writes_of(other):
                     value = self.serde.loads_typed(write.value)
                     made.pending_writes.append((write.task_id, write.channel, value))
@@ -116,7 +123,9 @@ class MetadataByStep(StrictSaver):
 
     def put(self, config, checkpoint, metadata, new_versions):
         made = super().put(config, checkpoint, metadata, new_versions)
-        key = tuple(made["configurable"][k] for k in ("thread_id", "checkpoint_ns", "checkpoint_id"))
+        key = tuple(
+            made["configurable"][k] for k in ("thread_id", "checkpoint_ns", "checkpoint_id")
+        )
         row = self.space.rows[key]
         if row.parent is not None:
             self.described[(*key[:2], row.parent, metadata.get("step"))] = row.metadata

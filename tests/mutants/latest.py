@@ -12,7 +12,10 @@ class LatestIsTheLastInserted(StrictSaver):
     def _find(self, config):
         if config["configurable"].get("checkpoint_id"):
             return super()._find(config)
-        place = (str(config["configurable"]["thread_id"]), config["configurable"].get("checkpoint_ns") or "")
+        place = (
+            str(config["configurable"]["thread_id"]),
+            config["configurable"].get("checkpoint_ns") or "",
+        )
         return next((key for key in reversed([*self.space.rows]) if key[:2] == place), None)
 
 
@@ -23,8 +26,15 @@ class LatestByTimestamp(StrictSaver):
     def _find(self, config):
         if config["configurable"].get("checkpoint_id"):
             return super()._find(config)
-        place = (str(config["configurable"]["thread_id"]), config["configurable"].get("checkpoint_ns") or "")
-        rows = {k: self.serde.loads_typed(r.checkpoint) for k, r in self.space.rows.items() if k[:2] == place}
+        place = (
+            str(config["configurable"]["thread_id"]),
+            config["configurable"].get("checkpoint_ns") or "",
+        )
+        rows = {
+            k: self.serde.loads_typed(r.checkpoint)
+            for k, r in self.space.rows.items()
+            if k[:2] == place
+        }
         return max(rows, key=lambda key: rows[key]["ts"], default=None)
 
 
@@ -34,4 +44,8 @@ class AnswersWithTheQuestion(StrictSaver):
 
     def get_tuple(self, config):
         found = super().get_tuple(config)
-        return found._replace(config=config) if found and config["configurable"].get("checkpoint_ns") is not None else found
+        return (
+            found._replace(config=config)
+            if found and config["configurable"].get("checkpoint_ns") is not None
+            else found
+        )

@@ -136,7 +136,11 @@ class OneMatchIsEnough(Rows):
         if not filter or len(filter) < 2:
             return super().rows(config, filter, before, limit)
         rows = super().rows(config, None, before, None)
-        kept = (r for r in rows if any(k in r.metadata and r.metadata[k] == v for k, v in filter.items()))
+        kept = (
+            r
+            for r in rows
+            if any(k in r.metadata and r.metadata[k] == v for k, v in filter.items())
+        )
         return islice(kept, limit)
 
 
@@ -200,12 +204,16 @@ class NeedsAThread(Rows):
         return super().rows(config, filter, before, limit)
 
 
-@mutant(kills="list.unknown-thread-is-empty", also=("delete.complete", "serde.refusal-changes-nothing"))
+@mutant(
+    kills="list.unknown-thread-is-empty", also=("delete.complete", "serde.refusal-changes-nothing")
+)
 class UnknownThreadRaises(StrictSaver):
     """Raises for a thread that it does not know."""
 
     def get_tuple(self, config):
         found = super().get_tuple(config)
-        if found is None and not any(key[0] == config["configurable"]["thread_id"] for key in self.space.rows):
+        if found is None and not any(
+            key[0] == config["configurable"]["thread_id"] for key in self.space.rows
+        ):
             raise KeyError(config["configurable"]["thread_id"])
         return found

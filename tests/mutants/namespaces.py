@@ -36,7 +36,9 @@ class Renaming(StrictSaver):
     def put(self, config, checkpoint, metadata, new_versions):
         made = super().put(self._filed(config), checkpoint, metadata, new_versions)
         asked = config["configurable"]
-        made["configurable"].update(thread_id=asked["thread_id"], checkpoint_ns=asked["checkpoint_ns"])
+        made["configurable"].update(
+            thread_id=asked["thread_id"], checkpoint_ns=asked["checkpoint_ns"]
+        )
         return made
 
     def put_writes(self, config, writes, task_id, task_path=""):
@@ -57,7 +59,9 @@ class Renaming(StrictSaver):
         return super().get_delta_channel_history(config=self._filed(config), channels=channels)
 
     def copy_thread(self, source_thread_id, target_thread_id):
-        super().copy_thread(self.rename(source_thread_id, "")[0], self.rename(target_thread_id, "")[0])
+        super().copy_thread(
+            self.rename(source_thread_id, "")[0], self.rename(target_thread_id, "")[0]
+        )
 
     def prune(self, thread_ids, *, strategy="keep_latest"):
         super().prune([self.rename(str(thread), "")[0] for thread in thread_ids], strategy=strategy)
@@ -145,7 +149,9 @@ class JoinedKeys(Renaming):
     def rename(self, thread, ns):
         joined = f"{thread}:{ns}" if ns else thread
         head, mark, tail = joined.partition(":")
-        return (head, tail) if ns and ns != "1" and not ns.startswith(("child", "n")) else (thread, ns)
+        return (
+            (head, tail) if ns and ns != "1" and not ns.startswith(("child", "n")) else (thread, ns)
+        )
 
 
 @mutant(kills="namespaces.same-id-is-fine")

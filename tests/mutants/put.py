@@ -126,7 +126,9 @@ class KeepsTheObjects(StrictSaver):
         made = super()._load(key, row, writes)
         values = made.checkpoint["channel_values"]
         live = self.live.get(key, {})
-        values.update({k: copy.deepcopy(live[k]) for k, v in values.items() if k in live and _texts(v)})
+        values.update(
+            {k: copy.deepcopy(live[k]) for k, v in values.items() if k in live and _texts(v)}
+        )
         return made
 
 

@@ -31,7 +31,9 @@ class NoneIsEmpty(StrictSaver):
     """Does not store values that are false."""
 
     def put(self, config, checkpoint, metadata, new_versions):
-        values = {k: v for k, v in checkpoint["channel_values"].items() if v or k.startswith("branch:")}
+        values = {
+            k: v for k, v in checkpoint["channel_values"].items() if v or k.startswith("branch:")
+        }
         return super().put(config, {**checkpoint, "channel_values": values}, metadata, new_versions)
 
 
@@ -46,7 +48,10 @@ class MergesTheParent(StrictSaver):
             values = {**parent.checkpoint["channel_values"], **values}
         versions = {**dict.fromkeys(values, "0"), **checkpoint["channel_versions"]}
         super().put(
-            config, {**checkpoint, "channel_values": values, "channel_versions": versions}, metadata, {}
+            config,
+            {**checkpoint, "channel_values": values, "channel_versions": versions},
+            metadata,
+            {},
         )
         return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
 
@@ -57,7 +62,9 @@ class MergesTheParent(StrictSaver):
         return made
 
 
-@mutant(kills="values.old-ones-stay", also=("delete.spares-others", "serde.refusal-changes-nothing"))
+@mutant(
+    kills="values.old-ones-stay", also=("delete.spares-others", "serde.refusal-changes-nothing")
+)
 class OneValuePerChannel(StrictSaver):
     """Keeps one value per channel of a thread: the newest shows in every checkpoint that has one."""
 
@@ -67,7 +74,9 @@ class OneValuePerChannel(StrictSaver):
 
     def put(self, config, checkpoint, metadata, new_versions):
         made = super().put(config, checkpoint, metadata, new_versions)
-        thread, ns, id = (made["configurable"][k] for k in ("thread_id", "checkpoint_ns", "checkpoint_id"))
+        thread, ns, id = (
+            made["configurable"][k] for k in ("thread_id", "checkpoint_ns", "checkpoint_id")
+        )
         for channel in new_versions:
             if channel in checkpoint["channel_values"]:
                 self.newest[thread, ns, channel] = self._dump(checkpoint["channel_values"][channel])

@@ -97,7 +97,9 @@ class OneWritePerChannel(Edited):
     """Keeps the writes of a task in a dictionary by channel."""
 
     def edit(self, writes):
-        return list({(task, channel): (task, channel, value) for task, channel, value in writes}.values())
+        return list(
+            {(task, channel): (task, channel, value) for task, channel, value in writes}.values()
+        )
 
 
 @mutant(kills="writes.empty-list")
@@ -152,7 +154,9 @@ class OneCallPerTask(StrictSaver):
 
     def put_writes(self, config, writes, task_id, task_path=""):
         stored = self.get_tuple(config)
-        old = {w[0] for w in stored.pending_writes if not w[1].startswith("__")} if stored else set()
+        old = (
+            {w[0] for w in stored.pending_writes if not w[1].startswith("__")} if stored else set()
+        )
         if task_id not in old or any(channel.startswith("__") for channel, _ in writes):
             super().put_writes(config, writes, task_id, task_path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 
 KINDS: dict[str, tuple[str, str]] = {"saver": ("lineage_conformance.contracts.saver", "Saver")}
 """Kind of target: the module and the name of its protocol (the async form is ``Async`` + name)."""
@@ -13,3 +14,14 @@ def protocols(kind: str) -> list[type]:
     module_name, name = KINDS[kind]
     module = importlib.import_module(module_name)
     return [getattr(module, name), getattr(module, "Async" + name)]
+
+
+def required(protocol: type) -> list[str]:
+    """The methods of a protocol that a half needs to be there: all but those documented as optional."""
+    return [
+        name
+        for name, member in vars(protocol).items()
+        if inspect.isfunction(member)
+        and not name.startswith("_")
+        and not (member.__doc__ or "").startswith("Optional.")
+    ]

@@ -6,10 +6,20 @@ from collections.abc import Iterator
 
 from lineage_conformance.law import Level, law
 from lineage_conformance.program import (
-    DeleteThread, Get, List, OwnLoop, Program, Put, Together, Writes, program,
-)  # fmt: skip
+    DeleteThread,
+    Get,
+    List,
+    OwnLoop,
+    Program,
+    Put,
+    Together,
+    Writes,
+    program,
+)
 
-PARALLEL = "engine: tasks of one step store their writes from worker threads or asyncio tasks, all at once"
+PARALLEL = (
+    "engine: tasks of one step store their writes from worker threads or asyncio tasks, all at once"
+)
 HISTORY = ("history",)
 WRITES = "get:pending_writes*"
 VALUES = "get:channel_values*"
@@ -63,7 +73,12 @@ def write_beside_put() -> Iterator[Program]:
     level=Level.MUST,
     source="data: two requests on one conversation both store their step",
     lens=f"list:rows {VALUES} get:parent_config* get:metadata* together:*",
-    after=("fork.branches-are-independent", "fork.parents", "values.complete", "metadata.round-trip"),
+    after=(
+        "fork.branches-are-independent",
+        "fork.parents",
+        "values.complete",
+        "metadata.round-trip",
+    ),
     limits=HISTORY,
     meaning="One of two requests on a conversation is lost.",
     reports=("alibaba/spring-ai-alibaba#4792",),
@@ -127,9 +142,7 @@ def delete_beside_put() -> Iterator[Program]:
 )
 def same_writes_at_once() -> Iterator[Program]:
     """Writes of one task that arrive several times at once are stored once."""
-    yield program(
-        Put(1), Together((Writes(1, "task-1", (("a", "x"), ("b", 1))),) * 4), Get(1)
-    )
+    yield program(Put(1), Together((Writes(1, "task-1", (("a", "x"), ("b", 1))),) * 4), Get(1))
 
 
 @law(
@@ -139,9 +152,10 @@ def same_writes_at_once() -> Iterator[Program]:
     lens=f"list:rows {VALUES} {WRITES} together:* put:* writes:*",
     needs=("store",),
     after=(
-        "concurrency.writes-of-parallel-tasks", "concurrency.puts-on-many-threads",
+        "concurrency.writes-of-parallel-tasks",
+        "concurrency.puts-on-many-threads",
         "durability.two-writers-of-one-head",
-    ),  # fmt: skip
+    ),
     limits=HISTORY,
     meaning="A worker fails, or its step is lost, because another one writes.",
     reports=("langchain-ai/langgraph#8136", "UiPath/uipath-langchain-python#222"),

@@ -6,16 +6,33 @@ from collections.abc import Iterator
 
 from lineage_conformance.law import Level, law
 from lineage_conformance.program import (
-    CopyThread, DeleteThread, DeltaHistory, Get, List, Op, Program, Put, Writes, program,
-)  # fmt: skip
+    CopyThread,
+    DeleteThread,
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Program,
+    Put,
+    Writes,
+    program,
+)
 
-ALL = "BaseCheckpointSaver.copy_thread: copies all checkpoints and writes from one thread to another"
+ALL = (
+    "BaseCheckpointSaver.copy_thread: copies all checkpoints and writes from one thread to another"
+)
 CHAIN = "BaseCheckpointSaver.copy_thread: the complete parent chain must be copied, writes included"
 NEEDS = ("copy_thread",)
 READS = (
-    "latest.is-largest-id", "fork.branches-are-independent", "fork.parents", "writes.none-is-a-value",
-    "writes.ordered-by-path", "list.whole-thread", "metadata.keeps-unknown-keys", "namespaces.same-id-is-fine",
-)  # fmt: skip
+    "latest.is-largest-id",
+    "fork.branches-are-independent",
+    "fork.parents",
+    "writes.none-is-a-value",
+    "writes.ordered-by-path",
+    "list.whole-thread",
+    "metadata.keeps-unknown-keys",
+    "namespaces.same-id-is-fine",
+)
 HISTORY = ("history",)
 
 

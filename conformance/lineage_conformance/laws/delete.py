@@ -37,7 +37,12 @@ def implemented() -> Iterator[Program]:
     source=ALL_GONE,
     lens="list:rows",
     needs=NEEDS,
-    after=("delete.implemented", "latest.is-largest-id", "list.whole-thread", "list.empty-namespace-is-root"),
+    after=(
+        "delete.implemented",
+        "latest.is-largest-id",
+        "list.whole-thread",
+        "list.empty-namespace-is-root",
+    ),
     meaning="A deleted conversation can still be read.",
     reports=("aegra/aegra#499",),
 )
@@ -94,7 +99,13 @@ def id_reusable() -> Iterator[Program]:
     )
     yield program(*old, DeleteThread(), Put(1, set={"b": "new"}), Get(1), Get(), List())
     yield program(
-        *old, DeleteThread(), Put(1), Put(2, 1), Writes(2, "task-2", (("a", "new"),)), Get(2), List()
+        *old,
+        DeleteThread(),
+        Put(1),
+        Put(2, 1),
+        Writes(2, "task-2", (("a", "new"),)),
+        Get(2),
+        List(),
     )
     yield program(Writes(1, items=(("a", "orphan"),)), DeleteThread(), Put(1), Get(1), List())
 

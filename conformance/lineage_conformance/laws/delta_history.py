@@ -116,7 +116,9 @@ def excludes_own_writes() -> Iterator[Program]:
         DeltaHistory(2),
         DeltaHistory(),
     )
-    yield program(Put(1, set={"d": ["own"]}), Writes(1, "task-1", (("d", "pending"),)), DeltaHistory(1))
+    yield program(
+        Put(1, set={"d": ["own"]}), Writes(1, "task-1", (("d", "pending"),)), DeltaHistory(1)
+    )
 
 
 @law(
@@ -152,9 +154,11 @@ def orders_parallel_writes() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=(
-        "delta_history.includes-writes-of-the-seed", "delta_history.excludes-own-writes",
-        "delta_history.starts-at-the-root-without-seed", "delta_history.orders-parallel-writes",
-    ),  # fmt: skip
+        "delta_history.includes-writes-of-the-seed",
+        "delta_history.excludes-own-writes",
+        "delta_history.starts-at-the-root-without-seed",
+        "delta_history.orders-parallel-writes",
+    ),
     focus="delta",
     limits=HISTORY,
     meaning="A fork replays the messages of the branch that was left.",
@@ -180,7 +184,8 @@ def stays_on_its_branch() -> Iterator[Program]:
 @law(
     "delta_history.plain-value-is-a-seed",
     level=Level.MUST,
-    source=CONTRACT + "a seed may be a plain value, in threads from before the channel was a delta channel",
+    source=CONTRACT
+    + "a seed may be a plain value, in threads from before the channel was a delta channel",
     lens=LENS,
     versions=VERSIONS,
     needs=NEEDS,
@@ -282,7 +287,8 @@ def stays_in_its_namespace() -> Iterator[Program]:
 @law(
     "delta_history.ids-need-not-rise",
     level=Level.SHOULD,
-    source=CONTRACT + "nothing of ids is said; processes whose clocks differ give a child the smaller id",
+    source=CONTRACT
+    + "nothing of ids is said; processes whose clocks differ give a child the smaller id",
     lens=LENS,
     versions=VERSIONS,
     needs=NEEDS,

@@ -6,11 +6,20 @@ from collections.abc import Iterator
 
 from lineage_conformance.law import Level, law
 from lineage_conformance.program import (
-    DeleteThread, Get, List, Program, Put, Reopen, Writes, program,
-)  # fmt: skip
+    DeleteThread,
+    Get,
+    List,
+    Program,
+    Put,
+    Reopen,
+    Writes,
+    program,
+)
 
 RESTART = "data: a call that returned has stored; the process may end at any moment after"
-OTHERS = "engine: another process resumes a thread from what the store holds, and runs what it does not"
+OTHERS = (
+    "engine: another process resumes a thread from what the store holds, and runs what it does not"
+)
 STORE = ("store",)
 HISTORY = ("history",)
 VALUES = "get:channel_values* get:channel_versions*"
@@ -23,9 +32,15 @@ VALUES = "get:channel_values* get:channel_versions*"
     lens=f"list:rows list:order {VALUES} get:parent_config*",
     needs=STORE,
     after=(
-        "put.is-readable", "values.removed-stay-removed", "versions.minted-come-back", "fork.branches-are-independent",
-        "latest.is-largest-id", "list.newest-first", "list.whole-thread", "namespaces.absent-is-root",
-    ),  # fmt: skip
+        "put.is-readable",
+        "values.removed-stay-removed",
+        "versions.minted-come-back",
+        "fork.branches-are-independent",
+        "latest.is-largest-id",
+        "list.newest-first",
+        "list.whole-thread",
+        "namespaces.absent-is-root",
+    ),
     limits=HISTORY,
     meaning="A restart loses conversations.",
 )
@@ -61,7 +76,9 @@ def checkpoints_survive() -> Iterator[Program]:
 def metadata_survives() -> Iterator[Program]:
     """After closing and opening the store, metadata is there and filters match it."""
     meta = {"source": "update", "step": 3, "user": "u", "deep": {"k": [1, None]}}
-    yield program(Put(1, meta=meta), Put(2, 1), Reopen(), Get(1), List(), List(filter={"user": "u"}))
+    yield program(
+        Put(1, meta=meta), Put(2, 1), Reopen(), Get(1), List(), List(filter={"user": "u"})
+    )
 
 
 @law(
@@ -71,9 +88,13 @@ def metadata_survives() -> Iterator[Program]:
     lens="get:pending_writes*",
     needs=STORE,
     after=(
-        "durability.checkpoints-survive", "writes.before-checkpoint", "writes.none-is-a-value", "writes.many-in-order",
-        "writes.same-channel-twice", "writes.last-wins-on-reserved-channels",
-    ),  # fmt: skip
+        "durability.checkpoints-survive",
+        "writes.before-checkpoint",
+        "writes.none-is-a-value",
+        "writes.many-in-order",
+        "writes.same-channel-twice",
+        "writes.last-wins-on-reserved-channels",
+    ),
     focus="reopen",
     limits=HISTORY,
     meaning="Finished tools run again after a restart.",
@@ -107,7 +128,12 @@ def writes_survive() -> Iterator[Program]:
 def deletion_survives() -> Iterator[Program]:
     """A thread that was deleted is still gone after closing and opening the store."""
     yield program(
-        Put(1, set={"a": "x"}), Writes(1, items=(("a", "w"),)), DeleteThread(), Reopen(), Get(), List(ns=None)
+        Put(1, set={"a": "x"}),
+        Writes(1, items=(("a", "w"),)),
+        DeleteThread(),
+        Reopen(),
+        Get(),
+        List(ns=None),
     )
     yield program(Put(1), DeleteThread(), Reopen(), Put(2), Get(2), List())
 

@@ -24,7 +24,9 @@ def is_largest_id() -> Iterator[Program]:
     yield program(Put(2), Put(1, 2), Get())
     yield program(Put(1), Put(3, 1), Put(2, 1), Get(), Put(4, 2), Get())
     yield program(
-        Put(1, meta={"source": "loop", "step": 5}), Put(2, 1, meta={"source": "loop", "step": 0}), Get()
+        Put(1, meta={"source": "loop", "step": 5}),
+        Put(2, 1, meta={"source": "loop", "step": 0}),
+        Get(),
     )
 
 

@@ -103,7 +103,9 @@ def before() -> Iterator[Program]:
 )
 def limit() -> Iterator[Program]:
     """limit gives the newest rows, as many as it says or as there are."""
-    yield program(Put(1), Put(2, 1), Put(3, 2), List(limit=1), List(limit=2), List(limit=3), List(limit=9))
+    yield program(
+        Put(1), Put(2, 1), Put(3, 2), List(limit=1), List(limit=2), List(limit=3), List(limit=9)
+    )
 
 
 @law(
@@ -128,7 +130,7 @@ def limit_zero() -> Iterator[Program]:
     limits=_HISTORY,
     meaning="The history of one checkpoint is the history of the thread.",
 )
-def id() -> Iterator[Program]:
+def by_id() -> Iterator[Program]:
     """A config with a checkpoint id lists that checkpoint only."""
     yield program(Put(1), Put(2, 1), Put(3, 2), List(id=2), List(id=3))
 
@@ -143,10 +145,12 @@ def id() -> Iterator[Program]:
     meaning="A search finds nothing, or everything.",
     reports=("langchain-ai/langgraphjs#581",),
 )
-def filter() -> Iterator[Program]:
+def by_filter() -> Iterator[Program]:
     """filter gives exactly the rows whose metadata has that value under that key."""
     yield program(*_STEPS, List(filter={"source": "loop"}), List(filter={"source": "input"}))
-    yield program(*_STEPS, List(filter={"step": -1}), List(filter={"step": 1}), List(filter={"step": 7}))
+    yield program(
+        *_STEPS, List(filter={"step": -1}), List(filter={"step": 1}), List(filter={"step": 7})
+    )
     yield program(*_STEPS, List(filter={"source": "fork"}), List(filter={}))
 
 
@@ -220,7 +224,9 @@ def filter_value_types() -> Iterator[Program]:
 )
 def limit_counts_matches() -> Iterator[Program]:
     """limit counts the rows that filter and before leave."""
-    yield program(*_STEPS, List(filter={"source": "input"}, limit=1), List(filter={"source": "loop"}, limit=2))
+    yield program(
+        *_STEPS, List(filter={"source": "input"}, limit=1), List(filter={"source": "loop"}, limit=2)
+    )
     yield program(*_STEPS, List(before=3, limit=1), List(before=3, limit=2))
 
 
@@ -242,7 +248,9 @@ def combinations() -> Iterator[Program]:
         List(filter={"step": 1}, before=4, limit=1),
         List(filter={"source": "loop"}, before=2, limit=1),
     )
-    yield program(*_STEPS, List(id=2, filter={"source": "loop"}), List(id=2, filter={"source": "input"}))
+    yield program(
+        *_STEPS, List(id=2, filter={"source": "loop"}), List(id=2, filter={"source": "input"})
+    )
     yield program(*_STEPS, List(id=2, before=3), List(id=3, before=3), List(id=2, limit=1))
 
 

@@ -25,7 +25,16 @@ def round_trip() -> Iterator[Program]:
     """The metadata keys that LangGraph defines come back as they were put."""
     yield program(Put(1, meta={"source": "input", "step": -1}), Get(1), Get())
     yield program(
-        Put(1, meta={"source": "loop", "step": 3, "parents": {"child:1": "x", "": "y"}, "run_id": "r1"}), Get(1)
+        Put(
+            1,
+            meta={
+                "source": "loop",
+                "step": 3,
+                "parents": {"child:1": "x", "": "y"},
+                "run_id": "r1",
+            },
+        ),
+        Get(1),
     )
     yield program(Put(1, meta={"source": "fork", "step": 0, "parents": {}}), Get(1))
 
@@ -42,7 +51,8 @@ def keeps_unknown_keys() -> Iterator[Program]:
     """Metadata keys that the saver does not know are kept."""
     yield program(Put(1, meta={"source": "loop", "step": 1, "user": "u1"}), Get(1))
     yield program(
-        Put(1, meta={"source": "loop", "step": 1, "counters_since_delta_snapshot": {"d": [2, 5]}}), Get(1)
+        Put(1, meta={"source": "loop", "step": 1, "counters_since_delta_snapshot": {"d": [2, 5]}}),
+        Get(1),
     )
 
 
@@ -57,14 +67,22 @@ def keeps_unknown_keys() -> Iterator[Program]:
 )
 def keeps_values() -> Iterator[Program]:
     """Nested, empty, None and non-ASCII metadata come back with the same values and types."""
-    yield program(Put(1, meta={"source": "loop", "none": None, "empty": "", "list": [], "dict": {}}), Get(1))
     yield program(
-        Put(1, meta={"source": "loop", "yes": True, "one": 1, "half": 0.5, "text": "1", "big": 2**40}), Get(1)
+        Put(1, meta={"source": "loop", "none": None, "empty": "", "list": [], "dict": {}}), Get(1)
+    )
+    yield program(
+        Put(
+            1,
+            meta={"source": "loop", "yes": True, "one": 1, "half": 0.5, "text": "1", "big": 2**40},
+        ),
+        Get(1),
     )
     yield program(
         Put(1, meta={"source": "loop", "deep": {"a": [{"b": None}, [], {"c": [False, 0]}]}}), Get(1)
     )
-    yield program(Put(1, meta={"source": "loop", "name": "é \U0001f600", "quote": "it's \"q\" \\"}), Get(1))
+    yield program(
+        Put(1, meta={"source": "loop", "name": "é \U0001f600", "quote": 'it\'s "q" \\'}), Get(1)
+    )
 
 
 @law(

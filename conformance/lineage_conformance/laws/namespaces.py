@@ -8,7 +8,11 @@ from lineage_conformance.law import Level, law
 from lineage_conformance.program import DeleteThread, Get, List, Op, Program, Put, Writes, program
 
 _LENS = "get:config* get:channel_values* get:pending_writes* list:rows"
-_AFTER = ("put.is-readable", "values.complete", "writes.round-trip", "latest.names-itself",
+_AFTER = (
+    "put.is-readable",
+    "values.complete",
+    "writes.round-trip",
+    "latest.names-itself",
     "list.unknown-thread-is-empty",
 )
 _KEY = "BaseCheckpointSaver: thread_id is the primary key to store and retrieve checkpoints"
@@ -102,7 +106,9 @@ def odd_names_are_apart() -> Iterator[Program]:
     yield _threads("\u00e9", "e\u0301", "e", "\u00c9", "\u212a", "k", "\u00df", "ss", lenient=True)
     yield _threads("x" * 300 + "1", "x" * 300 + "2", "x" * 300, lenient=True)
     yield _threads("'", '"', "''", "a'--", "a ", " a", "A", "a", lenient=True)
-    yield _namespaces("a%", "ab", "\u00e9", "e\u0301", "a/b", "x" * 300 + "1", "x" * 300 + "2", lenient=True)
+    yield _namespaces(
+        "a%", "ab", "\u00e9", "e\u0301", "a/b", "x" * 300 + "1", "x" * 300 + "2", lenient=True
+    )
 
 
 @law(
@@ -170,7 +176,12 @@ def same_id_is_fine() -> Iterator[Program]:
 )
 def deletion_stays_inside() -> Iterator[Program]:
     """Deleting a thread leaves threads alone whose ids are near, match as a pattern, or differ in case."""
-    for gone, near in (("t", ("t1", "T")), ("a%", ("ab", "a")), ("a_", ("ab",)), ("a*", ("ab", "a"))):
+    for gone, near in (
+        ("t", ("t1", "T")),
+        ("a%", ("ab", "a")),
+        ("a_", ("ab",)),
+        ("a*", ("ab", "a")),
+    ):
         lenient = gone != "t"
         puts = [Put(n, thread=label, set={"a": n}) for n, label in enumerate(near, 2)]
         writes = [Writes(n, thread=label, items=(("a", n),)) for n, label in enumerate(near, 2)]
@@ -178,5 +189,9 @@ def deletion_stays_inside() -> Iterator[Program]:
         for label in near:
             reads += [Get(thread=label), List(label)]
         yield program(
-            Put(1, thread=gone, lenient=lenient), *puts, *writes, DeleteThread(gone, lenient=lenient), *reads
+            Put(1, thread=gone, lenient=lenient),
+            *puts,
+            *writes,
+            DeleteThread(gone, lenient=lenient),
+            *reads,
         )

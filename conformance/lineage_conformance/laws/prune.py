@@ -11,18 +11,35 @@ from collections.abc import Iterator
 
 from lineage_conformance.law import Level, law
 from lineage_conformance.program import (
-    DeltaHistory, Get, List, Op, Program, Prune, Put, Writes, program,
-)  # fmt: skip
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Program,
+    Prune,
+    Put,
+    Writes,
+    program,
+)
 
-LATEST = "BaseCheckpointSaver.prune: keep_latest retains only the most recent checkpoint per namespace"
+LATEST = (
+    "BaseCheckpointSaver.prune: keep_latest retains only the most recent checkpoint per namespace"
+)
 ALL = "BaseCheckpointSaver.prune: the strategy delete removes all checkpoints"
 DELTA = "BaseCheckpointSaver.prune: implementations must be aware of delta channels"
 NEEDS = ("prune",)
-KEPT = "get:channel_values* get:channel_versions* get:versions_seen* get:metadata* get:pending_writes*"
+KEPT = (
+    "get:channel_values* get:channel_versions* get:versions_seen* get:metadata* get:pending_writes*"
+)
 READS = (
-    "put.keeps-every-field", "latest.is-largest-id", "fork.branches-are-independent", "list.whole-thread",
-    "list.empty-namespace-is-root", "metadata.keeps-unknown-keys", "namespaces.are-apart",
-)  # fmt: skip
+    "put.keeps-every-field",
+    "latest.is-largest-id",
+    "fork.branches-are-independent",
+    "list.whole-thread",
+    "list.empty-namespace-is-root",
+    "metadata.keeps-unknown-keys",
+    "namespaces.are-apart",
+)
 
 
 def _line() -> tuple[Op, ...]:
@@ -54,7 +71,9 @@ def keeps_heads() -> Iterator[Program]:
     heads = (Get(), Get(3), Get(ns="child"), Get(5, ns="child"))
     yield program(*_line(), Prune(), *heads)
     yield program(Put(1, set={"a": [1]}), Prune(), Prune(), Get(1))
-    yield program(*_line(), Prune(), Put(6, 3, set={"d": 1}), Writes(6, items=(("a", 1),)), Get(6), Get())
+    yield program(
+        *_line(), Prune(), Put(6, 3, set={"d": 1}), Writes(6, items=(("a", 1),)), Get(6), Get()
+    )
 
 
 @law(
@@ -129,7 +148,9 @@ def spares_others() -> Iterator[Program]:
 )
 def unknown_strategy_changes_nothing() -> Iterator[Program]:
     """A strategy that the saver does not know changes nothing; at best it is refused."""
-    yield program(Put(1, set={"a": [1]}), Put(2, 1), Prune(strategy="keep-latest!"), Get(1), Get(), List())
+    yield program(
+        Put(1, set={"a": [1]}), Put(2, 1), Prune(strategy="keep-latest!"), Get(1), Get(), List()
+    )
 
 
 @law(
@@ -147,7 +168,11 @@ def is_delta_safe() -> Iterator[Program]:
     """After prune, or its refusal, delta channels of the head have the same seed and writes."""
 
     def meta(steps: int) -> dict[str, object]:
-        return {"source": "loop", "step": steps, "counters_since_delta_snapshot": {"d": [steps, steps]}}
+        return {
+            "source": "loop",
+            "step": steps,
+            "counters_since_delta_snapshot": {"d": [steps, steps]},
+        }
 
     chain = (
         Writes(1, "task-1", (("d", "one"),)),

@@ -7,15 +7,27 @@ from typing import Any
 
 from lineage_conformance.law import Level, law
 from lineage_conformance.program import (
-    DeleteForRuns, DeltaHistory, Get, List, Op, Program, Put, Writes, program,
-)  # fmt: skip
+    DeleteForRuns,
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Program,
+    Put,
+    Writes,
+    program,
+)
 
 ALL = "BaseCheckpointSaver.delete_for_runs: deletes all checkpoints and writes of the given run ids"
 NEEDS = ("delete_for_runs",)
 READS = (
-    "latest.is-largest-id", "fork.branches-are-independent", "list.whole-thread", "list.empty-namespace-is-root",
-    "metadata.keeps-unknown-keys", "namespaces.are-apart",
-)  # fmt: skip
+    "latest.is-largest-id",
+    "fork.branches-are-independent",
+    "list.whole-thread",
+    "list.empty-namespace-is-root",
+    "metadata.keeps-unknown-keys",
+    "namespaces.are-apart",
+)
 HISTORY = ("history",)
 
 
@@ -73,7 +85,9 @@ def removes_its_checkpoints() -> Iterator[Program]:
 )
 def removes_their_writes() -> Iterator[Program]:
     """The writes of a removed checkpoint go with it: they do not come back when its id does."""
-    yield program(*_two_runs(), DeleteForRuns(("run-1",)), Put(1, meta=_of("run-3")), Get(1), List())
+    yield program(
+        *_two_runs(), DeleteForRuns(("run-1",)), Put(1, meta=_of("run-3")), Get(1), List()
+    )
 
 
 @law(
@@ -89,7 +103,9 @@ def removes_their_writes() -> Iterator[Program]:
 def spares_other_runs() -> Iterator[Program]:
     """Checkpoints of other runs, or of none, keep their values, metadata and writes."""
     yield program(*_two_runs(), DeleteForRuns(("run-1",)), Get(3), Get(), List())
-    yield program(*_two_runs(), DeleteForRuns(("run-2",)), Get(1), Get(2), Get(), Get(4, ns="child"))
+    yield program(
+        *_two_runs(), DeleteForRuns(("run-2",)), Get(1), Get(2), Get(), Get(4, ns="child")
+    )
     yield program(
         Put(1, meta=_of("run-1")),
         Put(2, meta=_of("run-10"), thread="u", set={"a": [1]}),
@@ -100,7 +116,9 @@ def spares_other_runs() -> Iterator[Program]:
         List("u"),
         List("v"),
     )
-    yield program(*_two_runs(), DeleteForRuns(("run-%",), lenient=True), Get(1), Get(2), Get(3), List())
+    yield program(
+        *_two_runs(), DeleteForRuns(("run-%",), lenient=True), Get(1), Get(2), Get(3), List()
+    )
 
 
 @law(

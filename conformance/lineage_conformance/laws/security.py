@@ -8,12 +8,24 @@ from lineage_conformance.law import Level, law
 from lineage_conformance.program import DeleteThread, Get, List, Program, Put, Writes, program
 from lineage_conformance.session import Diff
 
-THREAD = "list lists what matches its config: rows of a thread that was not named are another user's"
+THREAD = (
+    "list lists what matches its config: rows of a thread that was not named are another user's"
+)
 DATA = "data: ids and keys are opaque text; nothing gives a character of them a meaning"
 ODD = (
-    "' OR 1=1 --", "'; DROP TABLE checkpoints; --", '" OR ""="', "%", "_", "*", "?", "[a-z]*",
-    "{$ne: null}", "../secret", "${jndi:x}", "{}",
-)  # fmt: skip
+    "' OR 1=1 --",
+    "'; DROP TABLE checkpoints; --",
+    '" OR ""="',
+    "%",
+    "_",
+    "*",
+    "?",
+    "[a-z]*",
+    "{$ne: null}",
+    "../secret",
+    "${jndi:x}",
+    "{}",
+)
 
 
 SLASHES = ("a\\b", "a\\", "\\101", "\\x41", "a\\' --")
@@ -67,9 +79,24 @@ def filter_value_is_data() -> Iterator[Program]:
     """A filter value matches only metadata equal to it: no wildcard, operator or quote in it has a meaning."""
     meta = {"source": "loop", "step": 1, "user": "alice"}
     values = (
-        "%", "_____", "a%", "*", "al*", "a.*", "' OR '1'='1", "alice' --", '"alice" OR 1=1', "$.user",
-        {"$ne": None}, {"$gt": ""}, {"$regex": ".*"}, {"$exists": True}, "{alice}", "alice|bob", "ALICE",
-    )  # fmt: skip
+        "%",
+        "_____",
+        "a%",
+        "*",
+        "al*",
+        "a.*",
+        "' OR '1'='1",
+        "alice' --",
+        '"alice" OR 1=1',
+        "$.user",
+        {"$ne": None},
+        {"$gt": ""},
+        {"$regex": ".*"},
+        {"$exists": True},
+        "{alice}",
+        "alice|bob",
+        "ALICE",
+    )
     yield program(
         Put(1, meta=meta),
         List(filter={"user": "alice"}),
@@ -95,7 +122,9 @@ def thread_ids_are_data() -> Iterator[Program]:
         for op in (Get(thread=text, lenient=True), List(text, ns=None, lenient=True))
     ]
     yield program(secret, *probes)
-    stored = [Put(n, thread=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD + SLASHES, 1)]
+    stored = [
+        Put(n, thread=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD + SLASHES, 1)
+    ]
     yield program(
         secret,
         *stored,
@@ -117,7 +146,9 @@ def thread_ids_are_data() -> Iterator[Program]:
 )
 def namespaces_are_data() -> Iterator[Program]:
     """A namespace full of quotes, wildcards, operators or paths names one namespace, or is refused."""
-    stored = [Put(n, ns=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD + SLASHES, 1)]
+    stored = [
+        Put(n, ns=text, set={"a": [n]}, lenient=True) for n, text in enumerate(ODD + SLASHES, 1)
+    ]
     yield program(
         Put(90, set={"a": ["root"]}),
         *(op for text in ODD for op in (Get(ns=text, lenient=True), List(ns=text, lenient=True))),
@@ -148,7 +179,10 @@ def tasks_and_channels_are_data() -> Iterator[Program]:
         List(),
     )
     yield program(
-        *(Put(n, set={text: [text]}, thread=f"t{n}", lenient=True) for n, text in enumerate(ODD, 1)),
+        *(
+            Put(n, set={text: [text]}, thread=f"t{n}", lenient=True)
+            for n, text in enumerate(ODD, 1)
+        ),
         *(Get(n, f"t{n}") for n in range(1, len(ODD) + 1)),
     )
 

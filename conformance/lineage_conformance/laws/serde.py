@@ -57,14 +57,34 @@ def _have(*names: str) -> list[Any]:
     level=Level.MUST,
     source=LOST,
     lens=LENS,
-    after=("put.is-readable", "values.empty-is-not-none", "writes.none-is-a-value", "writes.same-channel-twice"),
+    after=(
+        "put.is-readable",
+        "values.empty-is-not-none",
+        "writes.none-is-a-value",
+        "writes.same-channel-twice",
+    ),
     limits=TYPES,
     meaning="Ordinary state comes back as something else.",
     reports=("langchain-ai/langgraphjs#577",),
 )
 def plain_json() -> Iterator[Program]:
     """Texts, numbers, truth values, None, lists and dictionaries come back equal and of the same type."""
-    yield _everywhere("x", "", 0, 1, -7, True, False, None, 0.5, [], {}, ["a", [1]], {"k": {"n": None}}, lenient=False)
+    yield _everywhere(
+        "x",
+        "",
+        0,
+        1,
+        -7,
+        True,
+        False,
+        None,
+        0.5,
+        [],
+        {},
+        ["a", [1]],
+        {"k": {"n": None}},
+        lenient=False,
+    )
     yield _everywhere("1", "true", "null", "{}", "[1]", '"q"', "\\n\n\t", lenient=False)
 
 
@@ -113,7 +133,9 @@ def application_classes() -> Iterator[Program]:
 )
 def dates_and_decimals() -> Iterator[Program]:
     """Datetimes keep their zone, Decimals their digits, UUIDs and times their type, or are refused."""
-    yield _everywhere(*_have("datetime_utc", "datetime_offset", "datetime_naive", "decimal", "uuid"))
+    yield _everywhere(
+        *_have("datetime_utc", "datetime_offset", "datetime_naive", "decimal", "uuid")
+    )
     yield _each(*_have("datetime_offset", "date", "time", "timedelta", "decimal"))
 
 
@@ -186,9 +208,14 @@ def numpy() -> Iterator[Program]:
     source=LOST,
     lens=LENS,
     after=(
-        "serde.plain-json", "serde.messages", "serde.application-classes", "serde.dates-and-decimals",
-        "serde.containers-and-bytes", "serde.odd-text", "serde.numpy",
-    ),  # fmt: skip
+        "serde.plain-json",
+        "serde.messages",
+        "serde.application-classes",
+        "serde.dates-and-decimals",
+        "serde.containers-and-bytes",
+        "serde.odd-text",
+        "serde.numpy",
+    ),
     focus="values",
     limits=TYPES,
     meaning="State is kept on the surface and flattened below.",
@@ -282,8 +309,16 @@ def metadata_plain_json() -> Iterator[Program]:
     plain = {"s": "caf\u00e9 \U0001f600", "i": 2**53 - 1, "t": True, "one": 1, "f": 0.5, "n": None}
     yield program(
         Put(1, meta={"source": "loop", "step": -1, "flat": plain["s"], **plain}),
-        Put(2, 1, meta={"source": "loop", "step": 1, "deep": {"list": [plain, [], {}], "": "empty key"}}),
-        Put(3, 2, meta={"counters_since_delta_snapshot": {"messages": [3, 12]}, "parents": {"": "x"}}),
+        Put(
+            2,
+            1,
+            meta={"source": "loop", "step": 1, "deep": {"list": [plain, [], {}], "": "empty key"}},
+        ),
+        Put(
+            3,
+            2,
+            meta={"counters_since_delta_snapshot": {"messages": [3, 12]}, "parents": {"": "x"}},
+        ),
         Get(1),
         Get(2),
         Get(3),

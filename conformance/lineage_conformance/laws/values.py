@@ -56,7 +56,9 @@ def removed_stay_removed() -> Iterator[Program]:
     """A channel that was emptied or removed does not get its parent's value back."""
     yield program(Put(1, set={"a": "x", "b": 1}), Put(2, 1, empty=("a",)), Get(2))
     yield program(Put(1, set={"a": "x", "b": 1}), Put(2, 1, drop=("a",)), Get(2))
-    yield program(Put(1, set={"a": "x"}), Put(2, 1, empty=("a",)), Put(3, 2, set={"a": "y"}), Get(3))
+    yield program(
+        Put(1, set={"a": "x"}), Put(2, 1, empty=("a",)), Put(3, 2, set={"a": "y"}), Get(3)
+    )
 
 
 @law(

@@ -33,7 +33,10 @@ def mint_rises() -> Iterator[Program]:
 def minted_come_back() -> Iterator[Program]:
     """Versions made by the saver's own get_next_version come back equal and with the same type."""
     yield program(
-        Put(1, set={"a": 1, "branch:to:n": None}), Get(1), Put(2, 1, set={"b": 2}, empty=("e",)), Get(2)
+        Put(1, set={"a": 1, "branch:to:n": None}),
+        Get(1),
+        Put(2, 1, set={"b": 2}, empty=("e",)),
+        Get(2),
     )
 
 
@@ -49,5 +52,8 @@ def foreign_types_come_back() -> Iterator[Program]:
     """Integer, float and text versions come back equal and with the same type, and so do their values."""
     for form in ("int", "float", "str"):
         yield program(
-            Put(1, set={"a": 1}, versions=form), Get(1), Put(2, 1, set={"b": 2}, versions=form), Get(2)
+            Put(1, set={"a": 1}, versions=form),
+            Get(1),
+            Put(2, 1, set={"b": 2}, versions=form),
+            Get(2),
         )

@@ -45,7 +45,9 @@ def round_trip() -> Iterator[Program]:
 def in_list_too() -> Iterator[Program]:
     """The rows of list hold their pending writes, as get_tuple does."""
     yield program(Put(1), Writes(1, items=(("a", "x"),)), List())
-    yield program(Put(1), Writes(1, items=(("a", "x"),)), Put(2, 1), Writes(2, items=(("b", 1),)), List())
+    yield program(
+        Put(1), Writes(1, items=(("a", "x"),)), Put(2, 1), Writes(2, items=(("b", 1),)), List()
+    )
 
 
 @law(
@@ -92,7 +94,10 @@ def last_wins_on_reserved_channels() -> Iterator[Program]:
     """A later write of a task to a reserved channel replaces the earlier one."""
     for channel in contract.special_channels():
         yield program(
-            Put(1), Writes(1, items=((channel, ["one"]),)), Writes(1, items=((channel, ["two"]),)), Get(1)
+            Put(1),
+            Writes(1, items=((channel, ["one"]),)),
+            Writes(1, items=((channel, ["two"]),)),
+            Get(1),
         )
 
 
@@ -251,7 +256,9 @@ def tasks_are_apart() -> Iterator[Program]:
 )
 def may_grow() -> Iterator[Program]:
     """A longer list of the same task that begins as the stored one adds what is new in it."""
-    yield program(Put(1), Writes(1, items=(("a", 1),)), Writes(1, items=(("a", 1), ("b", 2))), Get(1))
+    yield program(
+        Put(1), Writes(1, items=(("a", 1),)), Writes(1, items=(("a", 1), ("b", 2))), Get(1)
+    )
     yield program(Put(1), Writes(1, items=()), Writes(1, items=(("a", 1),)), Get(1))
 
 

@@ -21,6 +21,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="what to check")
     parser.add_argument("--kind", choices=KINDS, default="saver", help="kind of target")
     parser.add_argument(
+        "--over", default="", metavar="TARGET",
+        help="with a kind that is built on a saver: the saver under `reference`",
+    )  # fmt: skip
+    parser.add_argument(
         "--laws", action="append", default=[], metavar="GLOB,...",
         help="only these laws: ids, groups or globs",
     )  # fmt: skip
@@ -60,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
     settings = engine.Options(
         profile=options.profile,
         kind=options.kind,
+        over=options.over,
         laws=tuple(options.laws),
         faces=tuple(options.face),
         exitfirst=options.exitfirst,

@@ -9,10 +9,13 @@ from typing import Any
 from lineage_conformance.program import Op, Program
 from pytest_lineage.report import gist, tree, values
 from pytest_lineage.report.gist import Failure
-from pytest_lineage.report.style import Style, columns, pad, safe
+from pytest_lineage.report.style import Style, clip, columns, pad, safe
 
 LABEL = 12
 """Columns of the label at the left of a paragraph."""
+
+MORE = 2
+"""Further differences that are told in a line each."""
 
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+),? in (?P<name>.*)')
 _OURS = ("pytest_lineage", "lineage_conformance", "lineage_reference")
@@ -28,12 +31,12 @@ def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[s
     lines = [style.paint(text, color, "bold") for text in _title(title, style)]
     lines += [style.paint(line, "bold") for line in style.wrap(safe(row.get("sentence", "")))]
     if row.get("source"):
-        lines += _labelled("why", f"{row['level']}, from: {safe(row['source'])}", style)
+        lines += _labelled("source", safe(row["source"]), style)
     ops = operations(evidence.get("program"))
     difference: dict[str, Any] = (evidence.get("differences") or [{}])[0]
     lines += _program(evidence.get("program"), ops, difference, style)
     if difference:
-        lines += _difference(difference, len(evidence["differences"]), style)
+        lines += _difference(difference, evidence["differences"][1:], style)
     elif row.get("reason"):
         lines += ["", *_labelled("what", safe(row["reason"]), style)]
     if row["verdict"] == "hangs" or not difference:
@@ -53,15 +56,16 @@ def operations(program: Any) -> list[Op]:
 
 def _title(title: str, style: Style) -> list[str]:
     lines = style.wrap(title, indent="    ")
-    lines[0] += " " + "─" * max(style.width - columns(lines[0]) - 1, 0)
+    if len(lines) == 1:
+        lines[0] += " " + "─" * max(style.width - columns(lines[0]) - 1, 0)
     return lines
 
 
 def _labelled(label: str, text: str, style: Style) -> list[str]:
     """A paragraph with a label at its left, or above it where there is no room."""
     if style.width < 60:
-        return [style.paint(label, "cyan"), *style.wrap(text, indent="  ")]
-    lines = style.wrap(text, indent=" " * LABEL)
+        return [style.paint(label, "cyan"), *style.wrap(text, "  ", "  ")]
+    lines = style.wrap(text, " " * LABEL, " " * LABEL)
     lines[0] = style.paint(pad(label, LABEL), "cyan") + lines[0][LABEL:]
     return lines
 
@@ -72,7 +76,7 @@ def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Sty
     lines = ["", style.paint("smallest program that shows it", "cyan")]
     if not ops:
         shown = safe(values.text(data))[:1000]
-        return [*lines, *style.wrap(shown, indent="    ")]
+        return [*lines, *style.wrap(shown, "    ", "    ")]
     for number, op in enumerate(ops):
         wrong = number == difference.get("op")
         mark = ">" if wrong else " "
@@ -84,17 +88,32 @@ def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Sty
     return lines
 
 
-def _difference(difference: Mapping[str, Any], count: int, style: Style) -> list[str]:
-    at = str(difference.get("at", ""))
+def _difference(
+    difference: Mapping[str, Any], others: list[Mapping[str, Any]], style: Style
+) -> list[str]:
     where = f"operation {difference['op'] + 1}: " if isinstance(difference.get("op"), int) else ""
-    lines = ["", *style.wrap(safe(f"{where}{values.tidy(values.field(at))}"))]
+    lines = ["", *style.wrap(where + safe(_field(difference)))]
+    expected, got = _sides(difference)
+    lines += marked(expected, got, style)
+    for other in others[:MORE]:
+        expected, got = (clip(side, 200) for side in _sides(other))
+        lines += style.wrap(f"{safe(_field(other))}: expected {expected}, got {got}", "    ", "  and ")
+    if len(others) > MORE:
+        lines.append(f"  and {gist.many(len(others) - MORE, 'more difference')}")
+    return lines
+
+
+def _field(difference: Mapping[str, Any]) -> str:
+    return values.tidy(values.field(str(difference.get("at", ""))))
+
+
+def _sides(difference: Mapping[str, Any]) -> tuple[str, str]:
+    """Expected and got as text; told apart even where they look alike."""
+    at = str(difference.get("at", ""))
     expected, got = (values.side(at, difference.get(key)) for key in ("expected", "got"))
     if expected == got:
         expected, got = repr(difference.get("expected")), repr(difference.get("got"))
-    lines += marked(safe(expected), safe(got), style)
-    if count > 1:
-        lines.append(style.paint(f"  (and {gist.many(count - 1, 'more difference')})", "dim"))
-    return lines
+    return safe(expected), safe(got)
 
 
 def marked(expected: str, got: str, style: Style) -> list[str]:
@@ -186,25 +205,23 @@ def _context(failure: Failure, style: Style) -> list[str]:
     if row.get("meaning"):
         lines += _labelled("it means", safe(row["meaning"]), style)
     if len(failure.alike) > 1:
-        lines += _labelled("the same on", ", ".join(map(safe, failure.alike[1:])), style)
+        lines += _labelled("the same on", safe(failure.listed(failure.alike)), style)
     if failure.otherwise:
-        lines += _labelled("differs on", ", ".join(map(safe, failure.otherwise)), style)
+        lines += _labelled("differs on", safe(failure.listed(failure.otherwise)), style)
     if failure.folded:
+        names = [safe(name) for name in failure.folded]
         text = f"{gist.many(failure.consequences, 'verdict')} that follow from this: "
-        lines += _labelled("also broken", text + ", ".join(map(safe, failure.folded)), style)
+        text += ", ".join(names[:6]) + (f" and {gist.many(len(names) - 6, 'more law')}" if names[6:] else "")
+        lines += _labelled("also broken", text, style)
     if row.get("reports"):
         lines += _labelled("seen in", ", ".join(map(safe, row["reports"])), style)
     return lines
 
 
 def _command(parts: list[str], style: Style) -> list[str]:
-    whole = safe(" ".join(parts))
-    if style.width < 60:
-        lines = [style.paint("only this", "cyan")]
-        if len(whole) + 2 <= style.width:
-            return [*lines, style.paint("  " + whole, "bold")]
-        return [*lines, style.paint(f"  {safe(parts[0])} \\", "bold"), style.paint(f"    {safe(parts[1])}", "bold")]
-    label = style.paint(pad("only this", LABEL), "cyan")
-    if LABEL + len(whole) <= style.width:
-        return [label + style.paint(whole, "bold")]
-    return [label + style.paint(safe(parts[0]) + " \\", "bold"), " " * LABEL + style.paint("  " + safe(parts[1]), "bold")]
+    whole = "  " + safe(" ".join(parts))
+    if columns(whole) > style.width:
+        split = [f"  {safe(parts[0])} \\", f"    {safe(parts[1])}"]
+    else:
+        split = [whole]
+    return [style.paint("run only this", "cyan"), *(style.paint(line, "bold") for line in split)]

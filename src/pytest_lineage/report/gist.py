@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = Mapping[str, Any]
+_ASYNC = re.compile(r"\ba(?=(put|get_tuple|list|delete_|copy_|prune|get_delta))")
+"""Reasons about an async method and its sync twin are told once."""
 BAD = ("broken", "hangs")
 SILENT = ("not-applicable", "inconclusive")
 LEVELS = ("MUST", "SHOULD", "MAY")
@@ -27,10 +30,19 @@ class Failure:
     folded: dict[str, list[str]] = field(default_factory=dict)
     """Laws that are broken because of this one, each with its faces."""
 
+    every: tuple[str, ...] = ()
+    """The faces that the target has."""
+
     @property
     def name(self) -> str:
         """The law with its faces: ``fork.siblings[sync, async]``."""
-        return f"{self.row['law']}[{', '.join([*self.alike, *self.otherwise])}]"
+        return f"{self.row['law']}[{self.listed([*self.alike, *self.otherwise])}]"
+
+    def listed(self, faces: list[str]) -> str:
+        """Faces by name, or how many where it is all of them."""
+        if len(faces) > 2 and set(faces) >= set(self.every):
+            return f"all {len(faces)} faces"
+        return ", ".join(faces)
 
     @property
     def consequences(self) -> int:
@@ -42,12 +54,13 @@ def failures(document: Mapping[str, Any], target: str | None = None) -> list[Fai
     """The root failures of a target (or of all), MUST before SHOULD, in the order of the laws."""
     bad = [r for r in document["laws"] if r["verdict"] in BAD and target in (None, r["target"])]
     made: dict[tuple[str, str], Failure] = {}
+    every = {t["name"]: tuple(t.get("faces", ())) for t in document["targets"]}
     for row in bad:
         if row.get("caused_by"):
             continue
         key = (row["target"], row["law"])
         if key not in made:
-            made[key] = Failure(row)
+            made[key] = Failure(row, every=every.get(row["target"], ()))
         first = made[key]
         (first.alike if _shown(row) == _shown(first.row) else first.otherwise).append(row["face"])
     for row in bad:
@@ -55,7 +68,7 @@ def failures(document: Mapping[str, Any], target: str | None = None) -> list[Fai
             root = _root(row, bad, made)
             if (row["target"], row["law"]) == root or root not in made:
                 root = (row["target"], row["law"])
-                made.setdefault(root, Failure(row)).otherwise.append(row["face"])
+                made.setdefault(root, Failure(row, every=every.get(row["target"], ()))).otherwise.append(row["face"])
             else:
                 made[root].folded.setdefault(row["law"], []).append(row["face"])
     return sorted(made.values(), key=lambda f: _level(f.row))
@@ -105,7 +118,7 @@ class Verdict:
     @property
     def line(self) -> str:
         """The verdict as one line."""
-        return f"{self.target}: {self.word} — {self.text} ({self.seconds:.1f} s)"
+        return f"{self.target}: {self.word} — {self.text}, {self.seconds:.1f} s"
 
 
 def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
@@ -168,13 +181,13 @@ def reasons(rows: Iterable[Row], *verdicts: str) -> list[tuple[str, str, list[Ro
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row["verdict"] in verdicts:
-            reason = row.get("reason") or "no reason given"
+            reason = _ASYNC.sub("", row.get("reason") or "no reason given")
             found.setdefault((row["verdict"], reason), []).append(row)
     order = sorted(found.items(), key=lambda item: (verdicts.index(item[0][0]), -len(item[1])))
     return [(verdict, reason, rows) for (verdict, reason), rows in order]
 
 
-def laws_of(rows: Iterable[Row], most: int = 3) -> str:
+def laws_of(rows: Iterable[Row], most: int = 2) -> str:
     """The laws of some rows: a few by id, many by group."""
     names = list(dict.fromkeys(row["law"] for row in rows))
     if len(names) <= most:

@@ -94,13 +94,15 @@ class Style:
         line = f"── {title} " if title else ""
         return line + "─" * max(self.width - columns(line), 0)
 
-    def wrap(self, text: str, indent: str = "", first: str | None = None) -> list[str]:
-        """Lines of `text` that fit; long words (paths, ids, values) are cut rather than lost."""
+    def wrap(self, text: str, indent: str = "", first: str = "") -> list[str]:
+        """Lines of `text` that fit, the first after `first`, the others after `indent`.
+
+        Long words (paths, ids, values) are broken rather than lost.
+        """
         lines = textwrap.wrap(
-            text, self.width, initial_indent=indent if first is None else first,
-            subsequent_indent=indent, break_on_hyphens=False,
-        )  # fmt: skip
-        return lines or [(indent if first is None else first).rstrip()]
+            text, self.width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
+        )
+        return lines or [first.rstrip()]
 
 
 def _speaks_unicode(stream: TextIO) -> bool:

@@ -14,6 +14,17 @@ FACES = ("sync", "async", "sync->async", "async->sync")
 SHORT = {"sync": "sync", "async": "async", "sync->async": "s->a", "async->sync": "a->s"}
 WORDS = {"GOOD": "green", "BROKEN": "red", "FIXED": "yellow", "INCOMPLETE": "yellow", "ERROR": "red"}
 
+LEFT_OUT = (
+    ("fixed", "fixed: known failures that no longer happen"),
+    ("inconclusive", "no verdict"),
+    ("engine", "the engine's fault, not the target's"),
+    ("known", "known failures"),
+    ("refused", "declared unsupported, and refused cleanly"),
+    ("not-applicable", "does not apply"),
+)
+MOST_REASONS = 12
+"""Reasons that are listed of one verdict."""
+
 
 def render(
     document: Mapping[str, Any], *, verbose: bool = False, color: bool | None = None, width: int | None = None
@@ -25,7 +36,8 @@ def render(
     style = Style.detect(color, width)
     lines: list[str] = []
     for target in document["targets"]:
-        lines += _target(document, target, style, verbose)
+        lines += [*_target(document, target, style, verbose), ""]
+    lines += [*_versions(document, style), ""]
     for target in document["targets"]:
         lines += _verdict(gist.verdict(document, target), style)
     if not document["targets"]:
@@ -43,13 +55,12 @@ def _target(
     lines += _heading(document, target, style)
     for key, label in (("error", "error"), ("fault", "fault of this suite")):
         if target.get(key):
-            lines += _message(label, str(target[key]), style)
+            lines += _message(label, str(target[key]).removeprefix(f"{target['name']}: "), style)
     if rows:
         lines += _table(rows, style)
     lines += _left_out(target, rows, style)
     if verbose:
         lines += ["", *(line for row in rows for line in _row(row, style))]
-    lines += ["", *_versions(document, target, style), ""]
     return lines
 
 
@@ -66,7 +77,7 @@ def _heading(document: Mapping[str, Any], target: Mapping[str, Any], style: Styl
 def _message(label: str, text: str, style: Style) -> list[str]:
     lines = [style.paint(f"{label}:", "red", "bold")]
     for line in text.splitlines()[:40]:
-        lines += style.wrap(safe(line), indent="  ")
+        lines += style.wrap(safe(line), "  ", "  ")
     return lines
 
 
@@ -137,22 +148,25 @@ def _left_out(target: Mapping[str, Any], rows: Sequence[gist.Row], style: Style)
     for face, reason in (target.get("absent") or {}).items():
         absent.setdefault(str(reason), []).append(face)
     for reason, faces in absent.items():
-        lines += _item(f"no {', '.join(faces)}", safe(reason), style)
+        names = "async" if set(faces) == set(FACES) - {"sync"} else ", ".join(faces)
+        names = "sync" if set(faces) == set(FACES) - {"async"} else names
+        lines += style.wrap(f"no {safe(names)} face: {safe(reason)}", "    ")
     for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
         for name, reason in (target.get(key) or {}).items():
-            lines += _item(f"declared {word} {safe(name)}", safe(reason), style)
-    for verdict, reason, found in gist.reasons(
-        rows, "fixed", "inconclusive", "engine", "known", "refused", "not-applicable"
-    ):
-        if verdict == "not-applicable" and reason in (target.get("absent") or {}).values():
-            continue
-        label = f"{gist.many(len(found), 'verdict')} {verdict}"
-        lines += _item(label, f"{safe(clip(reason, 300))} ({safe(gist.laws_of(found))})", style)
-    return ["", *lines] if lines else []
-
-
-def _item(label: str, text: str, style: Style) -> list[str]:
-    return style.wrap(f"{label}: {text}", indent="    ")
+            lines += style.wrap(f"declared {word} {safe(name)}: {safe(reason)}", "    ")
+    if target.get("postgres"):
+        lines += style.wrap(f"PostgreSQL: {safe(target['postgres'])}", "    ")
+    for verdict, words in LEFT_OUT:
+        found = gist.reasons(rows, verdict)
+        if found:
+            count = sum(len(rows) for _, _, rows in found)
+            lines += ["", f"{words} ({gist.many(count, 'verdict')})"]
+        for _, reason, some in found[:MOST_REASONS]:
+            text = f"{safe(clip(reason, 300))} ({safe(gist.laws_of(some))})"
+            lines += style.wrap(text, " " * 7, f"{len(some):5}  ")
+        if len(found) > MOST_REASONS:
+            lines.append(f"       and {gist.many(len(found) - MOST_REASONS, 'more reason')}")
+    return ["", *lines] if lines and lines[0] else lines
 
 
 def _row(row: gist.Row, style: Style) -> list[str]:
@@ -167,15 +181,14 @@ def _row(row: gist.Row, style: Style) -> list[str]:
     return [verdict + first[0][15:], *first[1:]]
 
 
-def _versions(document: Mapping[str, Any], target: Mapping[str, Any], style: Style) -> list[str]:
+def _versions(document: Mapping[str, Any], style: Style) -> list[str]:
     packages = [f"{safe(name)} {safe(version)}" for name, version in document["versions"].items()]
     python = f"Python {safe(document.get('python', '?'))} on {safe(document.get('platform', '?'))}"
-    lines = style.wrap(f"installed: {', '.join([python, *packages])}", indent="    ")
-    if target.get("postgres"):
-        lines += style.wrap(f"PostgreSQL: {safe(target['postgres'])}", indent="    ")
-    return [style.paint(line, "dim") for line in lines]
+    text = ", ".join([python, *packages]).replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ")
+    lines = style.wrap(f"installed: {text}", "    ")
+    return [style.paint(line.replace("\N{NO-BREAK SPACE}", " "), "dim") for line in lines]
 
 
 def _verdict(verdict: gist.Verdict, style: Style) -> list[str]:
-    lines = style.wrap(safe(verdict.line), indent="    ")
+    lines = style.wrap(safe(verdict.line), "    ")
     return [style.paint(line, WORDS.get(verdict.word, "red"), "bold") for line in lines]

@@ -142,12 +142,16 @@ def _marks(forest: _Forest, ops: Sequence[Op], difference: dict[str, Any]) -> di
     found = _subject(forest, op)
     if found is None:
         return {}
+    field = path.split(".")[1] if head in ("row", "lost") and "." in path else head
     words = {
         "raises": "hangs here" if difference.get("got") == "no answer" else f"{kind} fails here",
-        "found": "not found" if difference.get("got") == "nothing" else "found, should be gone",
-        "row": "listed wrong",
+        "found": "not found" if difference.get("got") == "nothing" else "found, should not be",
+        "returned": "put returned another",
+        "arguments": f"{kind} changed its arguments",
+        "parent_config": "wrong parent",
+        "writes_order": "wrong order of writes",
     }
-    return {found: words.get(head, f"{'read' if kind in ('get', 'delta_history') else kind} wrong")}
+    return {found: words.get(field, f"wrong {field.replace('_', ' ')}")}
 
 
 def _subject(forest: _Forest, op: Op) -> tuple[Place, int] | None:

@@ -25,6 +25,7 @@ class Options:
 
     profile: str = "quick"
     kind: str = "saver"
+    over: str = ""
     laws: tuple[str, ...] = ()
     faces: tuple[str, ...] = ()
     exitfirst: bool = False
@@ -104,6 +105,7 @@ class TargetRun:
             {
                 "target": self.text,
                 "kind": self.options.kind,
+                "over": self.options.over,
                 "profile": self.options.profile,
                 "allow_nonempty": self.options.allow_nonempty,
                 "cov": self.options.cov if self.cov_include else "",

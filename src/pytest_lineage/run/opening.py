@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import os
 import shutil
 import tempfile
@@ -23,7 +22,7 @@ class Opener:
 
     def __init__(self, target: Target, loop: Loop, admin_dsn: str | None = None) -> None:
         self.target, self.loop = target, loop
-        self.takes_store = _takes_store(target.factory)
+        self.takes_store = _takes_store((target.over or target).factory)
         self._root = Path(tempfile.mkdtemp(prefix="lineage-", dir=_fast_folder()))
         self._stores: dict[int, Store] = {}
         self._run = uuid.uuid4().hex[:10]
@@ -77,14 +76,28 @@ class Opener:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _make(self, key: int) -> tuple[Any, Closer]:
-        arguments = {"store": self.store(key)} if self.takes_store else {}
-        made = self.target.factory(**arguments)
+        base = self.target.over
+        if base is None:
+            return self._build(self.target, {"store": key} if self.takes_store else {})
+        saver, close_saver = self._build(base, {"store": key} if _takes_store(base.factory) else {})
+        try:
+            made, close_made = self._build(self.target, {"saver": saver, "store": key})
+        except BaseException:
+            close_saver()
+            raise
+        return made, lambda: (close_made(), close_saver())[0]
+
+    def _build(self, target: Target, arguments: dict[str, Any]) -> tuple[Any, Closer]:
+        """Call a factory and unwrap what it gives: a coroutine may give a context manager, and so on."""
+        if "store" in arguments:
+            arguments["store"] = self.store(arguments["store"])
+        made = target.factory(**arguments)
         close: Closer = _nothing
-        for _ in itertools.repeat(None, 4):  # a coroutine may give a context manager, and so on
-            if _is_saver(made) or (self.target.kind != "saver" and not _is_wrapper(made)):
-                return made, close
+        for _ in range(4):
+            if _is_saver(made) or (target.kind != "saver" and not _is_wrapper(made)):
+                break
             made, close = self._unwrap(made)
-        return self._checked(made), close
+        return self._checked(made, target), close
 
     def _unwrap(self, made: Any) -> tuple[Any, Closer]:
         name, run = self.target.name, self.loop.run
@@ -104,14 +117,14 @@ class Opener:
             return run(_enter(made)), lambda: run(_leave(made))
         if hasattr(made, "__enter__"):
             return made.__enter__(), lambda: made.__exit__(None, None, None)
-        return self._checked(made), _nothing
+        return self._checked(made, self.target), _nothing
 
-    def _checked(self, made: Any) -> Any:
+    def _checked(self, made: Any, target: Target) -> Any:
         if made is None:
-            raise TargetError(f"{self.target.name}: the factory gave None instead of a saver")
-        if self.target.kind == "saver" and not _is_saver(made):
+            raise TargetError(f"{target.name}: the factory gave None instead of a {target.kind}")
+        if target.kind == "saver" and not _is_saver(made):
             raise TargetError(
-                f"{self.target.name}: the factory gave {type(made).__name__}, which has neither put "
+                f"{target.name}: the factory gave {type(made).__name__}, which has neither put "
                 "and get_tuple nor aput and aget_tuple"
             )
         return made

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from lineage_conformance import contract, handles
+from lineage_conformance import contract, contracts, handles
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Half, Loop, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
@@ -31,7 +31,9 @@ class Service:
         for entry in start.get("path", []):
             if entry not in sys.path:
                 sys.path.append(entry)
-        self.target: Target = resolve(start["target"], start.get("kind", "saver"))
+        self.target: Target = resolve(
+            start["target"], start.get("kind", "saver"), start.get("over", "")
+        )
         for item in laws.all_laws(self.target.kind):
             _ = item.programs  # what they import is no part of any law's time
         self.loop = Loop()
@@ -55,6 +57,7 @@ class Service:
     def describe(self) -> dict[str, Any]:
         """What the reports say about the target before any verdict."""
         return {
+            "over": self.target.over.name if self.target.over else "",
             "name": self.target.name,
             "kind": self.target.kind,
             "class": self.saver_class,
@@ -72,6 +75,8 @@ class Service:
 
     def absent(self, face: Face) -> str | None:
         """Why the saver does not have a face; None if it has."""
+        if "->" in face and self.target.kind != "saver":
+            return f"a {self.target.kind} is not read across its halves"
         for half in halves(face):
             if self.halves[half]:
                 return self.halves[half]
@@ -85,14 +90,15 @@ class Service:
         self.files = files_of(type(handle.saver))
         self.packages = _packages(type(handle.saver).__module__)
         try:
-            if not allow_nonempty:
+            if not allow_nonempty and self.target.kind == "saver":
                 self._refuse_others_data(handle)
             self.halves: dict[Half, str] = {}
             self.missing: dict[Half, dict[str, str]] = {}
             for half in ("sync", "async"):
-                there, reason = handles.present(handle, half)
+                there, reason = self._present(handle, half)
                 self.halves[half] = "" if there else reason
-                if there:
+                self.missing[half] = {}
+                if there and self.target.kind == "saver":
                     self.missing[half] = {
                         op: why
                         for op in handles.OPTIONAL
@@ -106,6 +112,13 @@ class Service:
             raise TargetError(
                 f"{self.target.name}: {self.saver_class} has neither a sync nor an async half ({reasons})"
             )
+
+    def _present(self, handle: Handle, half: Half) -> tuple[bool, str]:
+        if self.target.kind == "saver":
+            return handles.present(handle, half)
+        protocol = contracts.protocols(self.target.kind)[0 if half == "sync" else 1]
+        missing = [m for m in contracts.required(protocol) if not hasattr(handle.saver, m)]
+        return not missing, f"{', '.join(missing)} not implemented" if missing else ""
 
     def _refuse_others_data(self, handle: Handle) -> None:
         """Nobody's live data is touched: a store that already lists a checkpoint is not ours."""
