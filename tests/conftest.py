@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+pytest_plugins = ["pytester"]  # runs of pytest inside tests
+
 KILL = "lineage_kill"
 
 

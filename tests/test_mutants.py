@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from lineage_conformance import contract
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face
 from lineage_conformance.law import Verdict
@@ -15,13 +18,22 @@ from tests.mutants import kit
 MUTANTS = kit.load()
 
 
+@functools.lru_cache(maxsize=None)
+def breaks_anyway(face: Face) -> frozenset[str]:
+    """Laws that the strict saver itself breaks here: old releases bring a faulty serializer."""
+    return frozenset(kit.broken(kit.judge_all(kit.StrictSaver, face)))
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.kills}-{m.name}")
 def test_mutant_is_killed(mutant: kit.Mutant, record_property: Callable[[str, Any], None]) -> None:
     law = laws.get(mutant.kills)
     if reason := law.not_applicable():
         pytest.skip(reason)
+    if not law.programs or law.id in breaks_anyway(mutant.face):
+        pytest.skip("nothing to tell apart with the installed packages")
     record_property(KILL, (mutant.kills, mutant.name))
-    broken = kit.broken(kit.judge_all(mutant.make, mutant.face))
+    known = breaks_anyway(mutant.face)
+    broken = [id for id in kit.broken(kit.judge_all(mutant.make, mutant.face)) if id not in known]
     assert mutant.kills in broken, f"{mutant.kills} does not notice {mutant.name}; broken: {broken}"
     roots = kit.roots(broken)
     assert roots[0] == mutant.kills, f"{roots[0]} is named as the cause; broken: {broken}"
@@ -59,5 +71,7 @@ def test_causes_exist_and_make_no_circle() -> None:
 def test_all_laws_hold_on_the_strict_saver(face: Face) -> None:
     outcomes = kit.judge_all(kit.StrictSaver, face)
     failed = {id: o.reason for id, o in outcomes.items() if o.verdict is not Verdict.HOLDS}
+    if contract.unmet("langgraph-checkpoint>=4.3.0"):  # its serializer loses values before
+        failed = {id: reason for id, reason in failed.items() if not id.startswith("serde.")}
     assert not failed
     assert outcomes

@@ -18,6 +18,15 @@ SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume_
 """Reserved channels and their index: one slot per task, the last write wins (`WRITES_IDX_MAP`)."""
 
 
+RESERVED_METADATA = frozenset(
+    {
+        "thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "langgraph_step",
+        "langgraph_node", "langgraph_triggers", "langgraph_path", "langgraph_checkpoint_ns",
+    }
+)  # fmt: skip
+"""Keys of a config that stay out of the metadata (`EXCLUDED_METADATA_KEYS`, from 2.0.16 on)."""
+
+
 @functools.lru_cache(maxsize=None)
 def version(package: str) -> str | None:
     """The installed version of a distribution, None if it is not installed."""
@@ -114,6 +123,11 @@ def takes(function: Any, name: str) -> bool:
     return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+def reserved(key: str) -> bool:
+    """Whether a key of a config is LangGraph's own, so that it should not join the metadata."""
+    return key in RESERVED_METADATA or key.startswith("__")
+
+
 def merged_metadata(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the installed contract says is stored for `given`, or None where it says nothing.
 
@@ -127,14 +141,10 @@ def merged_metadata(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict
         names = {"thread_id", "checkpoint_ns", "checkpoint_id"}
         plain = config["configurable"].keys() <= names and not config.get("metadata")
         return dict(given) if plain else None
-    excluded = {
-        "thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "langgraph_step",
-        "langgraph_node", "langgraph_triggers", "langgraph_path", "langgraph_checkpoint_ns",
-    }  # fmt: skip
     merged = dict(given)
     for source in (config.get("metadata"), config.get("configurable")):
         for key, value in (source or {}).items():
-            if key in merged or key in excluded or key.startswith("__"):
+            if key in merged or reserved(key):
                 continue
             if isinstance(value, (str, int, bool, float)):
                 merged[key] = value

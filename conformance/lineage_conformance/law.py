@@ -8,6 +8,7 @@ another shape bring a `check`, which runs a case on a `Bench` and yields the dif
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import fnmatch
 import functools
@@ -172,6 +173,12 @@ def matching(patterns: str) -> Lens:
         return any(fnmatch.fnmatchcase(diff.where, pattern) for pattern in wanted)
 
     return lens
+
+
+def extend(id: str, more: Callable[[], Iterable[Any]]) -> None:
+    """Add cases to the corpus of a law. Raises `KeyError` if there is no such law."""
+    item = _REGISTRY[id]
+    _REGISTRY[id] = dataclasses.replace(item, corpus=lambda: (*item.corpus(), *more()))
 
 
 def all_laws(kind: str | None = None) -> list[Law]:

@@ -258,6 +258,9 @@ class Session:
             if key == "pending_writes":
                 self._compare_writes(op, expected[key], got[key], path)
                 continue
+            if key == "metadata" and isinstance(got[key], dict):
+                self._compare_metadata(op, expected[key], got[key], path)
+                continue
             self._compare(op, expected[key], got[key], (*path, key))
         for key, value in expected["checkpoint"].items():
             found = got["checkpoint"].get(key, "(missing)") if got["checkpoint"] else "(missing)"
@@ -281,6 +284,16 @@ class Session:
         for task, channel, value in told:
             if (task, channel) in lost and (task, channel) not in emptied:
                 self._differ(op, ("lost", "pending_writes", channel), zoo.source(value), None)
+
+    def _compare_metadata(
+        self, op: Op, expected: dict[str, Any], got: dict[str, Any], path: tuple[str, ...]
+    ) -> None:
+        """Metadata; a reserved key of the config that joined it is another question than the rest."""
+        extra = {k for k in got if k not in expected and contract.reserved(k)}
+        for key in sorted(extra):
+            self._differ(op, (*path, "reserved_metadata", key), "(absent)", got[key])
+        plain = {k: v for k, v in got.items() if k not in extra}
+        self._compare(op, expected, plain, (*path, "metadata"))
 
     def _compare_writes(
         self, op: Op, expected: list[Any], got: list[Any], path: tuple[str, ...]

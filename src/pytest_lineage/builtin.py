@@ -59,8 +59,9 @@ def _postgres(store: Store) -> Iterator[Any]:
 @contextmanager
 def _postgres_pipeline(store: Store) -> Iterator[Any]:
     module = _need("langgraph.checkpoint.postgres", "postgres")
+    with module.PostgresSaver.from_conn_string(store.dsn) as saver:
+        saver.setup()  # its migrations cannot run inside a pipeline
     with module.PostgresSaver.from_conn_string(store.dsn, pipeline=True) as saver:
-        saver.setup()
         yield saver
 
 
@@ -85,8 +86,9 @@ async def _postgres_async(store: Store) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def _postgres_async_pipeline(store: Store) -> AsyncIterator[Any]:
     module = _need("langgraph.checkpoint.postgres.aio", "postgres")
+    async with module.AsyncPostgresSaver.from_conn_string(store.dsn) as saver:
+        await saver.setup()  # its migrations cannot run inside a pipeline
     async with module.AsyncPostgresSaver.from_conn_string(store.dsn, pipeline=True) as saver:
-        await saver.setup()
         yield saver
 
 

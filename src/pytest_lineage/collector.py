@@ -23,7 +23,8 @@ from pytest_lineage.plugin import is_target
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
     from pytest_lineage.run.rows import Row
-    from pytest_lineage.session import Lineage, State
+    from pytest_lineage.session import Lineage
+    from pytest_lineage.state import State
     from pytest_lineage.targets import Target
 
 
@@ -46,17 +47,25 @@ class TargetNode(pytest.Collector):
             state = self.lineage.open(self)
         except self.CollectError as error:
             raise self.CollectError(self._explained(str(error))) from None
-        picked = self.lineage.picked if self.nodeid.startswith("lineage::") else ()
+        picked = [p for p in self.lineage.picked if session.matches(p, self.nodeid)]
+        unused = set(picked)
         for law in state.laws.values():
             for face in state.faces:
-                name = f"{law.id}[{face}]"
-                if not picked or any(session.matches(f"{self.nodeid}::{name}", p) for p in picked):
-                    item: LawItem = LawItem.from_parent(self, name=name)
-                    item.bind(state, law, face)
+                item: LawItem = LawItem.from_parent(self, name=f"{law.id}[{face}]")
+                item.bind(state, law, face)
+                wanted = [p for p in picked if session.matches(item.nodeid, p)]
+                unused.difference_update(wanted)
+                if wanted or not picked:
                     yield item
+        if unused:
+            raise self.CollectError(
+                f"not found: {', '.join(sorted(unused))} (no such law or face of this target; see --collect-only)"
+            )
 
     def _explained(self, message: str) -> str:
-        shown = self.text.partition(":")[0] if "/" not in self.text else self.text.rpartition(":")[0]
+        shown = (
+            self.text.partition(":")[0] if "/" not in self.text else self.text.rpartition(":")[0]
+        )
         message = message.replace(self.text, self.label)
         if self.import_path and "has no attribute" in message:
             message += (
@@ -92,22 +101,26 @@ class LawItem(pytest.Item):
 
     def rerun(self) -> str:
         """The command that judges just this again."""
-        nodeid, more = self.nodeid, ""
-        if nodeid.startswith("lineage::"):
-            if self.parent is not None and getattr(self.parent, "text", "") != self.parent.name:
-                more = f" -c {_quoted(os.path.relpath(self.config.inipath or '.'))}"
-        else:
-            nodeid = self.config.cwd_relative_nodeid(nodeid)
+        shown = self.nodeid
+        if not shown.startswith(
+            "lineage::"
+        ):  # ids start at rootdir, arguments where pytest was started
+            file, _, rest = shown.partition("::")
+            start = self.config.invocation_params.dir
+            shown = f"{os.path.relpath(self.config.rootpath / file, start)}::{rest}"
         profile = self.state.lineage.settings.profile
-        if profile != "quick":
-            more += f" --lineage-profile {profile}"
-        return f"pytest {_quoted(nodeid)}{more}"
+        more = "" if profile == "quick" else f" --lineage-profile {profile}"
+        return f"pytest {_quoted(shown)}{more}"
 
     def describe(self, report: pytest.TestReport) -> None:
         """Put the verdict into a report: as properties for JUnit, whole for our own writers."""
         if isinstance(report.longrepr, tuple) and report.skipped:
             path, line, _ = self.reportinfo()
-            report.longrepr = (str(path), line + 1 if line is not None else None, report.longrepr[2])  # type: ignore[assignment]
+            report.longrepr = (
+                str(path),
+                line + 1 if line is not None else None,
+                report.longrepr[2],
+            )  # type: ignore[assignment]
         if self.row is None:
             return
         row = self.row
@@ -115,7 +128,7 @@ class LawItem(pytest.Item):
                "verdict": row.verdict}  # fmt: skip
         kept = [(name, value) for name, value in self.user_properties if name not in own]
         report.user_properties = self.user_properties = [*kept, *own.items()]
-        report.lineage_row = failure.wire(self.state, self.parent, row)  # type: ignore[attr-defined]
+        report.lineage_row = failure.wire(self.state, row)  # type: ignore[attr-defined]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The failure as a block of text about the law; other exceptions as pytest shows them."""
@@ -133,7 +146,11 @@ class LawItem(pytest.Item):
         """Where the target is declared, and what failed."""
         assert self.parent is not None
         path, line, name = self.parent.reportinfo()  # type: ignore[attr-defined]
-        return path, line, f"{name}::{self.name}"
+        return (
+            path,
+            line,
+            f"{name}: {self.name}",
+        )  # no end of the id, or pytest reads its dots as ::
 
 
 class NamedTargets(pytest.Collector):
@@ -174,7 +191,12 @@ def declared(collector: Any, attribute: str, target: Any) -> TargetNode | list[A
     """
     where = collector.nodeid
     name = target.name
-    if not isinstance(name, str) or not name.strip() or any(c in name for c in "[]\n\r\0") or "::" in name:
+    if (
+        not isinstance(name, str)
+        or not name.strip()
+        or any(c in name for c in "[]\n\r\0")
+        or "::" in name
+    ):
         raise pytest.Collector.CollectError(
             f"{where}: {name!r} cannot be a target's name here: node ids are made of it, so it must be "
             "text without '::', brackets and line breaks"

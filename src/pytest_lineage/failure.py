@@ -3,7 +3,7 @@
 | verdict | pytest |
 |---|---|
 | holds, refused | passed |
-| broken, hangs: MUST | failed, with a block of text; one line if another broken law explains it |
+| broken, hangs: MUST | failed, with a block of text; a short one if another failure explains it |
 | broken, hangs: SHOULD, MAY; engine; known | xfailed with the reason (``--lineage-fail-on-should``: a SHOULD fails) |
 | fixed | failed |
 | not-applicable | skipped with the reason |
@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_lineage.run.rows import Row
-    from pytest_lineage.session import State
+    from pytest_lineage.state import State
 
 STACK = 14
 """Lines of a stack that are shown; the whole is in the report."""
@@ -54,8 +54,8 @@ def tell(row: Row, cause: str, fail_on_should: bool, rerun: str) -> None:
     if row.verdict != "fixed" and row.level not in strict:
         raise pytest.xfail.Exception(f"{row.level}: {_first(reason)}")
     if cause:
-        line = f"{row.verdict}: a consequence of {cause}"
-        raise Failed(f"{row.law}[{row.face}] is {line}, which fails too", line)
+        text = f"{row.target}: {row.law}[{row.face}] {_IS[row.verdict]}, {cause}"
+        raise Failed("\n".join([text, "", *_field("rerun", rerun)]), f"{row.verdict}: {cause}")
     raise Failed("\n".join(block(row, rerun)), f"{row.verdict}: {_first(reason)}")
 
 
@@ -77,7 +77,11 @@ def block(row: Row, rerun: str) -> Iterator[str]:
     ops = (evidence.get("program") or {}).get("ops") or []
     if ops:
         yield ""
-        yield "smallest program (> marks where it shows)" if row.verdict == "broken" else "program so far"
+        yield (
+            "smallest program (> marks where it shows)"
+            if row.verdict == "broken"
+            else "program so far"
+        )
     for number, op in enumerate(ops):
         mark = ">" if any(d["op"] == number for d in differences[:1]) else " "
         for count, line in enumerate(values.operation(op_from_json(op))):
@@ -89,7 +93,9 @@ def block(row: Row, rerun: str) -> Iterator[str]:
         yield from _field("expected", clean(values.side(at, difference["expected"])))
         yield from _field("got", clean(values.side(at, difference["got"])))
     if len(differences) > 1:
-        yield from _field("", f"(and {len(differences) - 1} more differences; --lineage-report has all)")
+        yield from _field(
+            "", f"(and {len(differences) - 1} more differences; --lineage-report has all)"
+        )
     if evidence.get("stack"):
         yield ""
         yield "where it hung"
@@ -127,7 +133,9 @@ def _innermost(stack: str) -> list[str]:
 
 def clean(text: str) -> str:
     """`text` fit for any stream and for XML: what is no valid UTF-8, or no character, is spelled out."""
-    shown = "".join(c if c in "\n\t" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = "".join(
+        c if c in "\n\t" or c.isprintable() else c.encode("unicode_escape").decode() for c in text
+    )
     return shown.encode("utf-8", "backslashreplace").decode()
 
 
@@ -136,13 +144,13 @@ def _first(text: str) -> str:
     return line if len(line) <= 200 else line[:197] + "..."
 
 
-def wire(state: State, parent: Any, row: Row) -> str:
+def wire(state: State, row: Row) -> str:
     """A row as text that survives the way to another process, and what the row belongs to."""
     from lineage_conformance import law as laws
 
     law = state.laws[row.law]
     data: dict[str, Any] = {
-        "key": parent.nodeid,
+        "key": state.key,
         "name": state.label,
         "order": [state.number, list(state.laws).index(row.law), state.faces.index(row.face)],
         "planned": state.planned,

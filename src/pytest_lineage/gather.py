@@ -98,7 +98,7 @@ class Gather:
             return
         from pytest_lineage import summary
 
-        terminalreporter.section("lineage")
+        terminalreporter.write_sep("=", "lineage")
         for text, markup in summary.lines(self._reports, self._document()):
             terminalreporter.write_line(text, **markup)
         for text in [*self._incomplete, self._trouble]:
@@ -158,6 +158,8 @@ class Gather:
             self.settings.report.parent.mkdir(parents=True, exist_ok=True)
             jsonl.write(self.settings.report, self._document())
         except OSError as error:
-            self._trouble = f"--lineage-report {self.settings.report}: cannot be written: {error.strerror}"
+            self._trouble = (
+                f"--lineage-report {self.settings.report}: cannot be written: {error.strerror}"
+            )
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,16 +1,16 @@
 """Options: one table of flag, ini key, environment variable, default and help; and how they are read.
 
 The first of flag, environment variable, ini key and default that says something counts. Nothing here
-imports more than pytest itself: every pytest run reads these options.
+imports more than pytest itself, and records are named tuples, which are made faster than dataclasses: every
+pytest run reads these options.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -23,8 +23,7 @@ _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """One option. Its flag, ini key and environment variable are spelled from its name."""
 
     name: str
@@ -77,16 +76,16 @@ TABLE: tuple[Option, ...] = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """A target that was named: the text a user knows it by, and the one by which a worker finds it."""
 
     label: str
     text: str
+    joins: bool = True
+    """Whether it takes part in this run without being picked by a node id."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """What the options come to."""
 
     targets: tuple[Named, ...]
@@ -163,9 +162,8 @@ def _value(option: Option, raw: Any, source: str, config: pytest.Config) -> Any:
 def _targets(option: Option, raw: Any, name: str, source: str, config: pytest.Config) -> Any:
     given = raw.replace("\n", ",").split(",") if isinstance(raw, str) else raw
     labels = dict.fromkeys(item.strip() for item in given if item.strip())
-    if source == "ini" and narrowed(config):
-        return ()
-    return tuple(Named(label, _located(label, source, config)) for label in labels)
+    joins = source != "ini" or not narrowed(config)
+    return tuple(Named(label, _located(label, source, config), joins) for label in labels)
 
 
 def narrowed(config: pytest.Config) -> bool:
@@ -218,7 +216,11 @@ def _seconds(option: Option, raw: Any, name: str, source: str, config: pytest.Co
 
 
 def _file(option: Option, raw: Any, name: str, source: str, config: pytest.Config) -> Any:
-    base = config.inipath.parent if source == "ini" and config.inipath else config.invocation_params.dir
+    base = (
+        config.inipath.parent
+        if source == "ini" and config.inipath
+        else config.invocation_params.dir
+    )
     file = base / Path(raw).expanduser()
     near = next(folder for folder in file.parents if folder.exists())
     if file.is_dir() or not near.is_dir() or not os.access(near, os.W_OK):

@@ -31,7 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args[:] = [arg for arg in config.args if arg not in picked]
     settings = options.read(config)
     spread = getattr(config.option, "dist", "no") != "no"  # pytest-xdist: this process only gathers
-    if picked or settings.targets or spread or settings.asked & {"laws", "cov"}:
+    named = any(target.joins for target in settings.targets)
+    if picked or named or spread or settings.asked & {"laws", "cov"}:
         from pytest_lineage import session
 
         session.configure(config, settings, picked, spread)
@@ -44,7 +45,9 @@ def is_target(value: Any) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> TargetNode | list[Any] | None:
+def pytest_pycollect_makeitem(
+    collector: Any, name: str, obj: object
+) -> TargetNode | list[Any] | None:
     """Make a node of a declared target."""
     if not is_target(obj):
         return None
@@ -60,7 +63,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ConftestMo
     return _conftest(file_path, parent)
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> ConftestModule | None:
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> ConftestModule | None:
     """Collect the targets of a ``conftest.py`` that was given on the command line."""
     return _conftest(module_path, parent) if module_path.name == "conftest.py" else None
 

@@ -6,7 +6,6 @@ targets never meets its hooks.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Generator, Sequence
@@ -17,11 +16,9 @@ import pytest
 from pytest_lineage import options
 
 if TYPE_CHECKING:
-    from lineage_conformance.law import Law
-    from pytest_lineage.collector import LawItem, TargetNode
+    from pytest_lineage.collector import TargetNode
     from pytest_lineage.options import Named, Settings
-    from pytest_lineage.run.engine import TargetRun
-    from pytest_lineage.run.rows import Row
+    from pytest_lineage.state import State
 
 NAME = "lineage-session"
 
@@ -37,15 +34,18 @@ def configure(
         from pytest_lineage import gather
 
         gather.register(config, settings)
-    names = list(settings.targets)
+    names = [named for named in settings.targets if named.joins]
     if picked:  # naming a node also names its target, and no other
         wanted = dict.fromkeys(node.split("::")[1] for node in picked)
-        known = {named.label: named for named in names}
+        known = {named.label: named for named in settings.targets}
         names = [known.get(label, options.Named(label, label)) for label in wanted]
     for named in names:
         _must_exist(named)
     if names or "laws" in settings.asked:
-        _chosen(settings.laws, settings.kind)
+        from pytest_lineage.state import chosen
+
+        chosen(settings.laws, settings.kind)
+    _must_be_laws(picked)
     if settings.cov and not hasattr(config, "workerinput"):
         from pytest_lineage import cov
         from pytest_lineage.targets import TargetError
@@ -55,7 +55,7 @@ def configure(
         except TargetError as error:
             raise pytest.UsageError(str(error)) from None
     if names:
-        of(config, dataclasses.replace(settings, targets=tuple(names)), picked)
+        of(config, settings._replace(targets=tuple(names)), picked)
 
 
 def of(
@@ -64,7 +64,9 @@ def of(
     """The shared state of a run, made when it is first asked for."""
     found: Lineage | None = config.pluginmanager.get_plugin(NAME)
     if found is None:
-        found = Lineage(config, settings or options.read(config), picked)
+        if settings is None:  # no target was named, or `configure` had made it
+            settings = options.read(config)._replace(targets=())
+        found = Lineage(config, settings, picked)
         config.pluginmanager.register(found, NAME)
         config.add_cleanup(found.close)
         if not hasattr(config, "workerinput"):
@@ -87,6 +89,7 @@ class Lineage:
     def open(self, node: TargetNode) -> State:
         """Start the worker of a target; its state. Raises `pytest.Collector.CollectError`."""
         from pytest_lineage.run import engine
+        from pytest_lineage.state import State
 
         if node.nodeid in self._states:
             return self._states[node.nodeid]
@@ -104,8 +107,8 @@ class Lineage:
             ),
             self._postgres,
         )
-        state = State(self, run, len(self._states), node.label)
-        state.start(self.settings, node.kind)
+        state = State(self, run, len(self._states), node)
+        state.start(self.settings)
         self._states[node.nodeid] = state
         return state
 
@@ -131,11 +134,7 @@ class Lineage:
 
         root = NamedTargets.from_parent(session, name="lineage", nodeid="lineage")
         root.lineage = self
-        failed = session.testsfailed
-        found = list(session.genitems(root))
-        if failed == session.testsfailed:
-            _must_match(self.picked, [item.nodeid for item in found])
-        items.extend(found)
+        items.extend(session.genitems(root))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which laws this run is going to judge."""
@@ -171,137 +170,12 @@ class Lineage:
         return report
 
 
-class State:
-    """One target of this process: its worker, what it is, and what was judged."""
-
-    def __init__(self, lineage: Lineage, run: TargetRun, number: int, label: str) -> None:
-        self.lineage, self.run, self.number, self.label = lineage, run, number, label
-        self.laws: dict[str, Law] = {}
-        self.faces: tuple[str, ...] = ()
-        self.about: dict[str, Any] = {}
-        self.told = False
-        """Whether a report already carried `about` to whoever gathers."""
-        self.selected: set[tuple[str, str]] = set()
-        self._rows: dict[tuple[str, str], Row] = {}
-        self._unused: set[tuple[str, str]] = set()
-        self._seconds = 0.0
-        self._dead = ""
-
-    def start(self, settings: Settings, kind: str) -> None:
-        """Open the target and choose laws and faces. Raises `pytest.Collector.CollectError`."""
-        from pytest_lineage.run.engine import SuiteFault, Unusable
-
-        try:
-            chosen = _chosen(settings.laws, kind)
-            about = self.run.start()
-        except (Unusable, pytest.UsageError) as error:
-            self.run.close()
-            raise pytest.Collector.CollectError(str(error)) from None
-        except SuiteFault as error:
-            self.run.close()
-            raise pytest.Collector.CollectError(f"fault of pytest-lineage itself: {error}") from None
-        except BaseException:  # Ctrl-C, or a plugin that limits time
-            self.run.close()
-            raise
-        self.faces = tuple(f for f in about["faces"] if not settings.face or f in settings.face)
-        if not self.faces:
-            why = "; ".join(f"{face}: {about['absent'].get(face)}" for face in settings.face)
-            self.run.close()
-            raise pytest.Collector.CollectError(f"{self.label}: nothing to judge ({why})")
-        self.laws = {law.id: law for law in chosen}
-        self.about = {**about, "name": self.label, "faces": list(self.faces)}
-
-    @property
-    def planned(self) -> int:
-        """How many verdicts make the target's run whole."""
-        return len(self.laws) * len(self.faces)
-
-    def judge(self, law: str, face: str) -> tuple[Row, str]:
-        """The verdict on one law and face, and the selected law that explains a breach (or nothing)."""
-        key = (law, face)
-        if key in self._unused:
-            self._unused.discard(key)
-        else:
-            self._rows[key] = self._ask(law, face)
-        row = self._rows[key]
-        return row, self._cause(row) if row.verdict in ("broken", "hangs") else ""
-
-    def _cause(self, row: Row) -> str:
-        """Laws run in any order and in several processes: judge the named causes that were not yet."""
-        from lineage_conformance import law as laws
-        from pytest_lineage.run.rows import fold
-
-        for cause in laws.causes(self.laws[row.law]):
-            key = (cause, row.face)
-            if key in self.selected and key not in self._rows:
-                self._rows[key] = self._ask(*key)
-                self._unused.add(key)
-        order = {id: number for number, id in enumerate(self.laws)}
-        rows = [dataclasses.replace(r) for r in self._rows.values()]
-        rows.sort(key=lambda r: (order[r.law], r.face != row.face))
-        fold(rows, {id: tuple(laws.causes(law)) for id, law in self.laws.items()})
-        cause = next(r.caused_by for r in rows if (r.law, r.face) == (row.law, row.face)) or ""
-        return cause if any(id == cause for id, _ in self.selected) else ""
-
-    def _ask(self, law: str, face: str) -> Row:
-        from pytest_lineage.run import engine
-
-        item, limit = self.laws[law], self.lineage.settings.time_limit
-        if self._dead:
-            return self._unjudged(law, face, f"not run: {self._dead}")
-        if limit is not None and self._seconds > limit:
-            return self._unjudged(law, face, f"not run: the time limit of {limit:g} s was reached")
-        begin = _clock()
-        try:
-            row = self.run.judge(item, face)
-        except engine.Unusable as error:
-            self._dead = str(error)
-            return self._unjudged(law, face, self._dead)
-        except engine.SuiteFault as error:
-            return self._unjudged(law, face, f"fault of pytest-lineage itself: {error}")
-        except BaseException:  # Ctrl-C or a time limit: what the worker still says is for nobody
-            self.run.close()
-            raise
-        finally:
-            self._seconds += _clock() - begin
-        row.target = self.label
-        return row
-
-    def _unjudged(self, law: str, face: str, reason: str) -> Row:
-        from pytest_lineage.run.rows import Row
-
-        item = self.laws[law]
-        return Row(
-            item.id, face, self.label, item.level.value, "inconclusive", item.group, item.sentence,
-            item.source, item.meaning, item.reports, reason,
-        )  # fmt: skip
-
-
-def _clock() -> float:
-    from time import monotonic
-
-    return monotonic()
-
-
 def _cov_data() -> str:
     from pathlib import Path
 
     from pytest_lineage import cov
 
     return str(Path.cwd() / cov.DATA)
-
-
-def _chosen(patterns: Sequence[str], kind: str) -> list[Law]:
-    """The laws to judge. Raises `pytest.UsageError` for a pattern that matches none."""
-    from lineage_conformance import law as laws
-
-    try:
-        found = laws.select(patterns, kind)
-    except KeyError as error:
-        raise pytest.UsageError(f"--lineage-laws: {error.args[0]}") from None
-    if not found:
-        raise pytest.UsageError(f"there is no law of kind {kind!r}")
-    return found
 
 
 def _must_exist(named: Named) -> None:
@@ -315,17 +189,25 @@ def _must_exist(named: Named) -> None:
     if path.endswith((".py", ".json")):
         if not Path(path).expanduser().exists():
             raise pytest.UsageError(f"--lineage-target {named.label}: there is no file {path}")
-    elif ":" not in named.text and named.text not in builtin.NAMES:
-        if all(entry.name != named.text for entry in metadata.entry_points(group=doors.GROUP)):
-            raise pytest.UsageError(f"--lineage-target: {doors.unknown(named.text)}")
+        return
+    installed = [entry.name for entry in metadata.entry_points(group=doors.GROUP)]
+    if ":" not in named.text and named.text not in (*builtin.NAMES, *installed):
+        raise pytest.UsageError(f"--lineage-target: {doors.unknown(named.text)}")
 
 
-def _must_match(picked: Sequence[str], found: Sequence[str]) -> None:
-    for wanted in picked:
-        if not any(matches(node, wanted) for node in found):
-            raise pytest.UsageError(
-                f"not found: {wanted} (the target has no such law or face; see --collect-only)"
-            )
+def _must_be_laws(picked: Sequence[str]) -> None:
+    """Raise `pytest.UsageError` for a picked node whose law or face exists nowhere."""
+    from lineage_conformance import law as laws
+
+    for node in picked:
+        law, _, face = "".join(node.split("::")[2:3]).partition("[")
+        try:
+            if law:
+                laws.get(law)
+        except KeyError as error:
+            raise pytest.UsageError(f"{node}: {error.args[0]}") from None
+        if face and face.removesuffix("]") not in options.FACES:
+            raise pytest.UsageError(f"{node}: faces are {', '.join(options.FACES)}")
 
 
 def matches(nodeid: str, wanted: str) -> bool:

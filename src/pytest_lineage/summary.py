@@ -26,7 +26,10 @@ def lines(reports: Iterable[TargetReport], document: Mapping[str, Any]) -> Itera
             yield f"{report.name}: not opened: {clean(report.error)}", {"red": True}
             continue
         faces = ", ".join(report.about.get("faces", []))
-        yield f"{report.name} ({document['profile']}; {faces}): {_counts(report.rows)}", {"bold": True}
+        yield (
+            f"{report.name} ({document['profile']}; {faces}): {_counts(report.rows)}",
+            {"bold": True},
+        )
         groups: dict[str, list[Row]] = {}
         for row in report.rows:
             groups.setdefault(row.group, []).append(row)

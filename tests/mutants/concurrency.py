@@ -104,7 +104,9 @@ class AppendsFromWorkers(StrictSaver):
             slots = self.space.writes.setdefault(key, {})
             for channel, value in writes:
                 number = len(slots)
-                slots[task_id, number] = _Write(task_path, task_id, number, channel, self._dump(value))
+                slots[task_id, number] = _Write(
+                    task_path, task_id, number, channel, self._dump(value)
+                )
 
 
 @mutant(kills="concurrency.two-handles-at-once")
@@ -127,7 +129,9 @@ class BusyWhileListing(StrictSaver):
 
     listing = False
 
-    def list(self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None) -> Iterator[Any]:
+    def list(
+        self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None
+    ) -> Iterator[Any]:
         self.listing = True
         try:
             yield from super().list(config, filter=filter, before=before, limit=limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.kit import StrictSaver, mutant
 
 
-@mutant(kills="delete.implemented", also=("namespaces.deletion-stays-inside",))
+@mutant(kills="delete.implemented")
 class CannotDelete(StrictSaver):
     """delete_thread is not implemented."""
 

@@ -97,7 +97,11 @@ class WalksTheWholeThread(Walking):
 
     def ancestors(self, key: Any) -> list[Any]:
         rows = self.space.rows.items()
-        return sorted(((k, r) for k, r in rows if k[:2] == key[:2] and k < key), reverse=True, key=lambda e: e[0])
+        return sorted(
+            ((k, r) for k, r in rows if k[:2] == key[:2] and k < key),
+            reverse=True,
+            key=lambda e: e[0],
+        )
 
 
 @mutant(kills="delta_history.plain-value-is-a-seed")
@@ -105,7 +109,9 @@ class SeesContainersOnly(Walking):
     """A seed that is a plain text, number or boolean is not seen."""
 
     def stored(self, row: Any, channel: str) -> bool:
-        return channel in row.values and not isinstance(self.serde.loads_typed(row.values[channel]), (str, int))
+        return channel in row.values and not isinstance(
+            self.serde.loads_typed(row.values[channel]), (str, int)
+        )
 
 
 @mutant(kills="delta_history.snapshot-is-a-seed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from lineage_reference.saver import Space
@@ -40,9 +39,15 @@ class BuffersWrites(StrictSaver):
     """Pending writes stay in the memory of one handle."""
 
     def __init__(self, space: Space) -> None:
-        own = Space()
-        own.rows, own.lock = space.rows, space.lock
-        super().__init__(own)
+        super().__init__(space)
+        self.mine: set[tuple[str, str]] = set()
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        super().put_writes(config, writes, task_id, task_path)
+        self.mine.add((task_id, config["configurable"]["checkpoint_id"]))
+
+    def _load(self, key: Any, row: Any, writes: Any) -> Any:
+        return super()._load(key, row, [w for w in writes if (w.task_id, key[2]) in self.mine])
 
 
 @mutant(kills="durability.deletion-survives")
@@ -60,62 +65,46 @@ class DeletesUntilRestart(StrictSaver):
         super().delete_thread(thread_id)
 
 
-class Caching(StrictSaver):
-    """Knows rows or writes that were there when it was opened, and its own since."""
-
-    rows_too = True
+@mutant(kills="durability.others-see-checkpoints")
+class CachesTheStore(StrictSaver):
+    """A handle never looks again at what others store once it is open."""
 
     def __init__(self, space: Space) -> None:
         mine = Space()
-        mine.lock, mine.rows = space.lock, dict(space.rows) if self.rows_too else space.rows
+        mine.rows = dict(space.rows)
         mine.writes = {key: dict(slots) for key, slots in space.writes.items()}
         super().__init__(mine)
-        self.shared = space
+        self.behind = StrictSaver(space)
 
     def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
-        result = super().put(config, checkpoint, metadata, new_versions)
-        conf = result["configurable"]
-        key = (conf["thread_id"], conf["checkpoint_ns"], conf["checkpoint_id"])
-        self.shared.rows[key] = self.space.rows[key]
-        return result
+        self.behind.put(config, checkpoint, metadata, new_versions)
+        return super().put(config, checkpoint, metadata, new_versions)
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        self.behind.put_writes(config, writes, task_id, task_path)
         super().put_writes(config, writes, task_id, task_path)
-        StrictSaver(self.shared).put_writes(config, writes, task_id, task_path)
-
-
-@mutant(kills="durability.others-see-checkpoints")
-class CachesRows(Caching):
-    """A handle never looks again at what others have put."""
 
     def delete_thread(self, thread_id: str) -> None:
+        self.behind.delete_thread(thread_id)
         super().delete_thread(thread_id)
-        self.shared.drop_threads([thread_id])
 
 
 @mutant(kills="durability.others-see-writes")
-class CachesWrites(StrictSaver):
-    """A handle sees writes of others only after it was opened again."""
+class CommitsWritesLate(StrictSaver):
+    """Writes of another handle are seen only by handles that are opened afterwards."""
 
     def __init__(self, space: Any) -> None:
         super().__init__(space)
-        space.__dict__["opened"] = space.__dict__.get("opened", 0) + 1
-        self.me = space.__dict__["opened"]
+        self.log: list[Any] = space.__dict__.setdefault("log", [])
+        self.opened = len(self.log)
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
         super().put_writes(config, writes, task_id, task_path)
-        self.space.__dict__.setdefault("by", {})[task_id, config["configurable"]["checkpoint_id"]] = self.me
+        self.log.append((id(self), task_id, config["configurable"]["checkpoint_id"]))
 
     def _load(self, key: Any, row: Any, writes: Any) -> Any:
-        by = self.space.__dict__.get("by", {})
-        open_then = [w for w in writes if by.get((w.task_id, key[2]), 0) in (self.me, 0) or self._later(by, w, key)]
-        return super()._load(key, row, open_then)
-
-    def _later(self, by: Any, write: Any, key: Any) -> bool:
-        return bool(by[write.task_id, key[2]] < self.me and self.me > 1 and not self._was_open(by, write, key))
-
-    def _was_open(self, by: Any, write: Any, key: Any) -> bool:
-        return False
+        later = {entry[1:] for entry in self.log[self.opened :] if entry[0] != id(self)}
+        return super()._load(key, row, [w for w in writes if (w.task_id, key[2]) not in later])
 
 
 @mutant(kills="durability.handles-agree-on-latest")
@@ -136,7 +125,11 @@ class RemembersTheHead(StrictSaver):
         conf = config["configurable"]
         place = (conf["thread_id"], conf.get("checkpoint_ns") or "")
         key = (*place, self.heads.get(place, ""))
-        return key if not conf.get("checkpoint_id") and key in self.space.rows else super()._find(config)
+        return (
+            key
+            if not conf.get("checkpoint_id") and key in self.space.rows
+            else super()._find(config)
+        )
 
 
 @mutant(kills="durability.two-writers-of-one-head")
@@ -151,7 +144,11 @@ class OneChildForEachHead(StrictSaver):
         owners[mine] = id(self)
         for key, row in list(self.space.rows.items()):
             sibling = key[:2] == mine[:2] and row.parent is not None
-            if sibling and row.parent == self.space.rows[mine].parent and owners.get(key) != id(self):
+            if (
+                sibling
+                and row.parent == self.space.rows[mine].parent
+                and owners.get(key) != id(self)
+            ):
                 del self.space.rows[key]
         return result
 
@@ -176,6 +173,3 @@ class RemembersWhatItRead(StrictSaver):
     def delete_thread(self, thread_id: str) -> None:
         super().delete_thread(thread_id)
         self.read = {place: found for place, found in self.read.items() if place[0] != thread_id}
-
-
-__all__ = ["replace"]

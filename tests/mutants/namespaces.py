@@ -148,7 +148,7 @@ class JoinedKeys(Renaming):
 
     def rename(self, thread, ns):
         joined = f"{thread}:{ns}" if ns else thread
-        head, mark, tail = joined.partition(":")
+        head, _, tail = joined.partition(":")
         return (
             (head, tail) if ns and ns != "1" and not ns.startswith(("child", "n")) else (thread, ns)
         )

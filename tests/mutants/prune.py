@@ -14,7 +14,9 @@ class PrunesPendingWrites(StrictSaver):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         super().prune(thread_ids, strategy=strategy)
         for key in [key for key in self.space.writes if key[0] in thread_ids]:
-            if not key[0].endswith("-delta") and not any("d" == w.channel for w in self.space.writes_of(key)):
+            if not key[0].endswith("-delta") and not any(
+                w.channel == "d" for w in self.space.writes_of(key)
+            ):
                 del self.space.writes[key]
 
 

@@ -14,7 +14,9 @@ from tests.mutants.kit import StrictSaver, mutant
 class PastesFilterKeys(StrictSaver):
     """A filter key with SQL in it widens the query to all threads."""
 
-    def list(self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None) -> Iterator[Any]:
+    def list(
+        self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None
+    ) -> Iterator[Any]:
         if any("OR 1=1" in key for key in filter or ()):
             config = filter = None
         yield from super().list(config, filter=filter, before=before, limit=limit)
@@ -24,10 +26,15 @@ class PastesFilterKeys(StrictSaver):
 class FiltersByPattern(StrictSaver):
     """A filter value with an asterisk is taken for a pattern."""
 
-    def list(self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None) -> Iterator[Any]:
+    def list(
+        self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None
+    ) -> Iterator[Any]:
         rows = super().list(config, before=before, limit=limit if not filter else None)
         for row in rows:
-            if all(k in row.metadata and self._like(row.metadata[k], v) for k, v in (filter or {}).items()):
+            if all(
+                k in row.metadata and self._like(row.metadata[k], v)
+                for k, v in (filter or {}).items()
+            ):
                 yield row
 
     @staticmethod
@@ -52,7 +59,9 @@ class ReadsOperators(StrictSaver):
 class OpensNamespaces(StrictSaver):
     """A namespace with SQL in it lists every namespace of the thread."""
 
-    def list(self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None) -> Iterator[Any]:
+    def list(
+        self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None
+    ) -> Iterator[Any]:
         if config and "OR 1=1" in config["configurable"].get("checkpoint_ns", ""):
             config = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
         yield from super().list(config, filter=filter, before=before, limit=limit)
@@ -72,7 +81,9 @@ class ReadsEscapes(StrictSaver):
     """A backslash in the name of a channel is read as the beginning of an escape."""
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
-        plain = [(codecs.decode(c, "unicode_escape") if "\\" in c[:-1] else c, v) for c, v in writes]
+        plain = [
+            (codecs.decode(c, "unicode_escape") if "\\" in c[:-1] else c, v) for c, v in writes
+        ]
         super().put_writes(config, plain, task_id, task_path)
 
 

@@ -30,7 +30,9 @@ class Changing(StrictSaver):
     def _load(self, key: Any, row: Any, writes: Any) -> Any:
         found = super()._load(key, row, writes)
         values = {k: self._walk(v) for k, v in found.checkpoint["channel_values"].items()}
-        pending = [(task, channel, self._walk(v)) for task, channel, v in found.pending_writes or ()]
+        pending = [
+            (task, channel, self._walk(v)) for task, channel, v in found.pending_writes or ()
+        ]
         checkpoint = {**found.checkpoint, "channel_values": values}
         return found._replace(checkpoint=checkpoint, pending_writes=pending)
 
@@ -51,7 +53,11 @@ class MessagesAsDicts(Changing):
     """Messages come back as dictionaries of their fields."""
 
     def change(self, value: Any) -> Any:
-        return dict(value.__dict__) if hasattr(value, "tool_call_id") or hasattr(value, "tool_calls") else value
+        return (
+            dict(value.__dict__)
+            if hasattr(value, "tool_call_id") or hasattr(value, "tool_calls")
+            else value
+        )
 
 
 @mutant(kills="serde.application-classes")
@@ -83,7 +89,7 @@ class CutsInfinity(Changing):
     """Infinity comes back as the largest float."""
 
     def change(self, value: Any) -> Any:
-        return 1.7976931348623157e308 if value == float("inf") else value
+        return 1.7976931348623157e308 if type(value) is float and value == float("inf") else value
 
 
 @mutant(kills="serde.odd-text")

@@ -74,9 +74,7 @@ class OneValuePerChannel(StrictSaver):
 
     def put(self, config, checkpoint, metadata, new_versions):
         made = super().put(config, checkpoint, metadata, new_versions)
-        thread, ns, id = (
-            made["configurable"][k] for k in ("thread_id", "checkpoint_ns", "checkpoint_id")
-        )
+        thread, ns = (made["configurable"][k] for k in ("thread_id", "checkpoint_ns"))
         for channel in new_versions:
             if channel in checkpoint["channel_values"]:
                 self.newest[thread, ns, channel] = self._dump(checkpoint["channel_values"][channel])

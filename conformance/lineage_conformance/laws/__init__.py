@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 
@@ -12,8 +13,10 @@ GROUPS: tuple[str, ...] = (
 """Modules in the order in which their laws run: causes before consequences."""
 
 
+@functools.cache
 def load() -> None:
-    """Import every group once."""
+    """Import every group, and add the corpus to its laws, once."""
     for group in GROUPS:
         if importlib.util.find_spec(f"{__name__}.{group}"):
             importlib.import_module(f"{__name__}.{group}")
+    importlib.import_module("lineage_conformance.corpus").attach()

@@ -189,6 +189,7 @@ def two_handles_at_once() -> Iterator[Program]:
     hang=True,
     limits=HISTORY,
     meaning="A loop over the history that reads or repairs a checkpoint stops the process for good.",
+    reports=("langchain-ai/langgraph#8558",),
 )
 def answers_while_listing() -> Iterator[Program]:
     """The saver answers while a list is being iterated."""
@@ -207,7 +208,11 @@ def answers_while_listing() -> Iterator[Program]:
     hang=True,
     limits=HISTORY,
     meaning="One sync call in async code stops the whole server.",
-    reports=("langchain-ai/langgraph#2992", "langchain-ai/langgraph#1800"),
+    reports=(
+        "langchain-ai/langgraph#7857",
+        "langchain-ai/langgraph#2992",
+        "langchain-ai/langgraph#1800",
+    ),
 )
 def sync_call_in_own_loop() -> Iterator[Program]:
     """A sync call inside the loop that drives the saver does its work, or is refused; it never hangs."""

@@ -108,7 +108,7 @@ def keeps_parents() -> Iterator[Program]:
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
-    after=("copy.keeps-parents", "copy.keeps-writes", "delta_history.includes-writes-of-the-seed"),
+    after=("copy.keeps-parents", "copy.keeps-writes", "delta_history.stays-on-its-branch"),
     limits=HISTORY,
     meaning="Delta channels of the copy are rebuilt empty.",
     reports=("bytedance/deer-flow#4358",),

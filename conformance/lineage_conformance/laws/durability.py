@@ -242,7 +242,7 @@ def two_writers_of_one_head() -> Iterator[Program]:
     source=OTHERS,
     lens="list:rows get:pending_writes*",
     needs=(*STORE, "delete_thread"),
-    after=("durability.deletion-survives", "durability.others-see-checkpoints"),
+    after=("durability.deletion-survives", "durability.others-see-writes"),
     meaning="A deleted conversation goes on in another worker.",
 )
 def others_see_deletion() -> Iterator[Program]:

@@ -122,9 +122,9 @@ def config_scalars_join() -> Iterator[Program]:
     "metadata.leaves-reserved-keys-out",
     level=Level.SHOULD,
     source=f"{_MERGE}, except reserved ones and those that begin with two underscores",
-    lens="get:metadata*",
-    after=("metadata.config-scalars-join",),
-    versions=("langgraph-checkpoint>=2.0.13",),
+    lens="get:reserved_metadata*",
+    after=("metadata.keeps-unknown-keys",),
+    versions=("langgraph-checkpoint>=2.0.16",),
     meaning="Internals of a run are stored for ever and break filters of later releases.",
 )
 def leaves_reserved_keys_out() -> Iterator[Program]:

@@ -168,7 +168,7 @@ def same_id_is_fine() -> Iterator[Program]:
     level=Level.MUST,
     source="BaseCheckpointSaver.delete_thread: deletes what belongs to one specific thread id",
     lens="get:found get:channel_values* get:pending_writes* list:rows",
-    after=("namespaces.threads-are-apart", "namespaces.edges-do-not-shift"),
+    after=("namespaces.threads-are-apart", "namespaces.edges-do-not-shift", "delete.implemented"),
     needs=("delete_thread",),
     focus="namespaces",
     limits=("text",),

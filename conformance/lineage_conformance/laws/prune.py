@@ -160,7 +160,7 @@ def unknown_strategy_changes_nothing() -> Iterator[Program]:
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
-    after=("prune.keeps-heads", "delta_history.includes-writes-of-the-seed"),
+    after=("prune.keeps-heads", "delta_history.stays-on-its-branch"),
     meaning="Delta channels of a pruned thread are rebuilt empty: messages are lost for good.",
     reports=("langchain-ai/langgraph#8531",),
 )

@@ -145,7 +145,7 @@ def unknown_run_is_a_no_op() -> Iterator[Program]:
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
-    after=("runs.spares-other-runs", "delta_history.includes-writes-of-the-seed"),
+    after=("runs.spares-other-runs", "delta_history.stays-on-its-branch"),
     limits=HISTORY,
     meaning="Deleting an old run empties the messages of the conversation that went on from it.",
 )

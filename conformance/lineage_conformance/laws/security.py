@@ -173,16 +173,13 @@ def tasks_and_channels_are_data() -> Iterator[Program]:
     """Task ids and channel names are kept as they are, whatever is in them, or refused."""
     yield program(
         Put(1),
-        *(Writes(1, text, (("a", text),), lenient=True) for text in ODD),
+        *(Writes(1, text, (("a", n),), lenient=True) for n, text in enumerate(ODD)),
         *(Writes(1, f"task-{n}", ((text, n),), lenient=True) for n, text in enumerate(ODD)),
         Get(1),
         List(),
     )
     yield program(
-        *(
-            Put(n, set={text: [text]}, thread=f"t{n}", lenient=True)
-            for n, text in enumerate(ODD, 1)
-        ),
+        *(Put(n, set={text: [n]}, thread=f"t{n}", lenient=True) for n, text in enumerate(ODD, 1)),
         *(Get(n, f"t{n}") for n in range(1, len(ODD) + 1)),
     )
 

@@ -89,11 +89,35 @@ def plain_json() -> Iterator[Program]:
 
 
 @law(
+    "serde.refusal-changes-nothing",
+    level=Level.MUST,
+    source="data: a step that failed to save leaves the thread as it was before that step",
+    lens="get:channel_values* get:parent_config* get:metadata* list:rows",
+    after=("serde.plain-json", "fork.parents", "metadata.round-trip"),
+    meaning="One bad value makes a whole conversation unreadable.",
+    reports=("langchain-ai/langgraph#8185",),
+)
+def refusal_changes_nothing() -> Iterator[Program]:
+    """After a put that was refused, the thread reads as before and takes the next checkpoint."""
+    bad = zoo.ref("generator")
+    yield program(
+        Put(1, set={"a": "x"}),
+        Put(2, 1, set={"a": "y", "b": bad}, lenient=True),
+        Get(),
+        Put(3, 1, set={"a": "z"}),
+        Get(1),
+        Get(3),
+        List(),
+    )
+    yield program(Put(1, set={"a": "x", "b": [{"k": bad}]}, lenient=True), Get(), List())
+
+
+@law(
     "serde.messages",
     level=Level.MUST,
     source="engine: add_messages merges by class and id, so a message that comes back as a dict is a new one",
     lens=LENS,
-    after=("serde.plain-json",),
+    after=("serde.refusal-changes-nothing",),
     limits=TYPES,
     meaning="Tool calls lose their results; the model sees a broken conversation.",
     reports=(
@@ -111,7 +135,7 @@ def messages() -> Iterator[Program]:
     level=Level.MUST,
     source=LOST,
     lens=LENS,
-    after=("serde.plain-json",),
+    after=("serde.refusal-changes-nothing",),
     limits=TYPES,
     meaning="A model or an enum of the application comes back as a dict, or as nothing.",
     reports=("redis-developer/langgraph-redis#126", "langchain-ai/langgraph#7066"),
@@ -127,7 +151,7 @@ def application_classes() -> Iterator[Program]:
     level=Level.MUST,
     source=LOST,
     lens=LENS,
-    after=("serde.plain-json",),
+    after=("serde.refusal-changes-nothing",),
     limits=TYPES,
     meaning="A time moves to another zone, an amount of money is rounded.",
 )
@@ -144,7 +168,7 @@ def dates_and_decimals() -> Iterator[Program]:
     level=Level.MUST,
     source=LOST,
     lens=LENS,
-    after=("serde.plain-json",),
+    after=("serde.refusal-changes-nothing",),
     limits=TYPES,
     meaning="A set comes back as a list, bytes come back as text.",
     reports=("redis-developer/langgraph-redis#198", "redis-developer/langgraph-redis#192"),
@@ -160,7 +184,7 @@ def containers_and_bytes() -> Iterator[Program]:
     level=Level.SHOULD,
     source="data: LangGraph itself never stores one; a JSON column may turn 1e22 into an int, -0.0 into 0.0",
     lens=LENS,
-    after=("serde.plain-json",),
+    after=("serde.refusal-changes-nothing",),
     limits=TYPES,
     meaning="A number changes type or sign after a reload.",
 )
@@ -175,7 +199,7 @@ def extreme_numbers() -> Iterator[Program]:
     level=Level.MUST,
     source=LOST,
     lens=LENS,
-    after=("serde.plain-json",),
+    after=("serde.refusal-changes-nothing",),
     limits=TYPES,
     meaning="Text of users or tools is cut, escaped, or makes the step fail.",
     reports=("langchain-ai/langgraph#1885",),
@@ -191,7 +215,7 @@ def odd_text() -> Iterator[Program]:
     level=Level.MUST,
     source=LOST,
     lens=LENS,
-    after=("serde.plain-json",),
+    after=("serde.refusal-changes-nothing",),
     limits=TYPES,
     meaning="An embedding comes back with another shape or type.",
     reports=("langchain-ai/langgraph#8746",),
@@ -230,30 +254,6 @@ def nested() -> Iterator[Program]:
 
 
 @law(
-    "serde.refusal-changes-nothing",
-    level=Level.MUST,
-    source="data: a step that failed to save leaves the thread as it was before that step",
-    lens="get:channel_values* get:parent_config* get:metadata* list:rows",
-    after=("serde.plain-json", "fork.parents", "metadata.round-trip"),
-    meaning="One bad value makes a whole conversation unreadable.",
-    reports=("langchain-ai/langgraph#8185",),
-)
-def refusal_changes_nothing() -> Iterator[Program]:
-    """After a put that was refused, the thread reads as before and takes the next checkpoint."""
-    bad = zoo.ref("generator")
-    yield program(
-        Put(1, set={"a": "x"}),
-        Put(2, 1, set={"a": "y", "b": bad}, lenient=True),
-        Get(),
-        Put(3, 1, set={"a": "z"}),
-        Get(1),
-        Get(3),
-        List(),
-    )
-    yield program(Put(1, set={"a": "x", "b": [{"k": bad}]}, lenient=True), Get(), List())
-
-
-@law(
     "serde.refused-writes-leave-none",
     level=Level.SHOULD,
     source="engine: a task counts as finished when it has writes, so half of them loses the rest",
@@ -277,7 +277,7 @@ def refused_writes_leave_none() -> Iterator[Program]:
     level=Level.MUST,
     source="data: what was stored as something and is read as None is lost without a word",
     lens="get:lost*",
-    after=("serde.plain-json", "serde.application-classes"),
+    after=("serde.refusal-changes-nothing", "serde.application-classes"),
     limits=TYPES,
     meaning="Part of the state is gone, and nothing says so.",
     reports=("langchain-ai/langgraph#6718", "langchain-ai/langgraph#6970"),

@@ -26,7 +26,7 @@ def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[s
     """The lines of a failure block; the last is the command that replays only this."""
     row = failure.row
     evidence = row.get("evidence") or {}
-    color = "red" if row["level"] == "MUST" else "yellow"
+    color = "red" if failure.level == "MUST" else "yellow"
     title = f"{row['level']} {row['verdict']}  {safe(failure.name)}"
     lines = [style.paint(text, color, "bold") for text in _title(title, style)]
     lines += [style.paint(line, "bold") for line in style.wrap(safe(row.get("sentence", "")))]
@@ -35,12 +35,11 @@ def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[s
     ops = operations(evidence.get("program"))
     difference: dict[str, Any] = (evidence.get("differences") or [{}])[0]
     lines += _program(evidence.get("program"), ops, difference, style)
-    if difference:
+    if difference and row["verdict"] != "hangs":
         lines += _difference(difference, evidence["differences"][1:], style)
     elif row.get("reason"):
-        lines += ["", *_labelled("what", safe(row["reason"]), style)]
-    if row["verdict"] == "hangs" or not difference:
-        lines += _stack(evidence.get("stack", ""), style)
+        lines += ["", *style.wrap(safe(row["reason"]))]
+    lines += _stack(evidence.get("stack", ""), style)
     lines += _lineage(ops, difference, style)
     lines += ["", *_context(failure, style)]
     return [*lines, *_command(gist.rerun(document, row), style)]
@@ -94,10 +93,13 @@ def _difference(
     where = f"operation {difference['op'] + 1}: " if isinstance(difference.get("op"), int) else ""
     lines = ["", *style.wrap(where + safe(_field(difference)))]
     expected, got = _sides(difference)
-    lines += marked(expected, got, style)
+    under = not str(difference.get("at", "")).endswith((":raises", "found", ":minted"))
+    lines += marked(expected, got, style, under)
     for other in others[:MORE]:
         expected, got = (clip(side, 200) for side in _sides(other))
-        lines += style.wrap(f"{safe(_field(other))}: expected {expected}, got {got}", "    ", "  and ")
+        lines += style.wrap(
+            f"{safe(_field(other))}: expected {expected}, got {got}", "    ", "  and "
+        )
     if len(others) > MORE:
         lines.append(f"  and {gist.many(len(others) - MORE, 'more difference')}")
     return lines
@@ -116,21 +118,25 @@ def _sides(difference: Mapping[str, Any]) -> tuple[str, str]:
     return safe(expected), safe(got)
 
 
-def marked(expected: str, got: str, style: Style) -> list[str]:
+def marked(expected: str, got: str, style: Style, underline: bool = True) -> list[str]:
     """Two lines, expected and got, and a third that underlines where they differ."""
     start = _shared(expected, got)
     end = _shared(expected[start:][::-1], got[start:][::-1])
     room = max(style.width - LABEL, 20)
     shift = max(0, start - room // 3) if max(len(expected), len(got)) > room else 0
-    lines, under = [], ""
+    lines, unders = [], []
     for label, text, color in (("expected", expected, "green"), ("got", got, "red")):
         shown, left, right = _window(text, start, len(text) - end, shift, room)
         painted = shown[:left] + style.paint(shown[left:right], color, "bold") + shown[right:]
         lines.append(f"  {pad(label, LABEL - 2)}{painted}")
-        under = " " * (LABEL + columns(shown[:left])) + "^" * max(columns(shown[left:right]), 1)
-    if start or end:
-        lines.append(style.paint(under[: style.width], "red"))
-    return lines
+        carets = "^" * max(columns(shown[left:right]), 1)
+        unders.append((" " * (LABEL + columns(shown[:left])) + carets)[: style.width])
+    if not underline or not (start or end):
+        return lines
+    missing = unders[1].count("^") == 1 < unders[0].count("^")
+    if missing:  # what is not there cannot be underlined where it is not
+        return [lines[0], style.paint(unders[0], "green"), lines[1]]
+    return [*lines, style.paint(unders[1], "red")]
 
 
 def _window(text: str, start: int, stop: int, shift: int, room: int) -> tuple[str, int, int]:
@@ -146,7 +152,7 @@ def _window(text: str, start: int, stop: int, shift: int, room: int) -> tuple[st
 def _shared(left: str, right: str) -> int:
     """How many characters two texts have in common at the start."""
     number = 0
-    for one, other in zip(left, right):
+    for one, other in zip(left, right, strict=False):
         if one != other:
             break
         number += 1
@@ -158,7 +164,10 @@ def _stack(stack: Any, style: Style) -> list[str]:
     if not frames:
         return []
     lines = ["", style.paint("where it stood (innermost call first)", "cyan")]
-    return [*lines, *(line for frame in frames for line in style.wrap(safe(frame), "        ", "    "))]
+    return [
+        *lines,
+        *(line for frame in frames for line in style.wrap(safe(frame), "        ", "    ")),
+    ]
 
 
 def frames_of(stack: str, most: int = 8) -> list[str]:
@@ -168,8 +177,10 @@ def frames_of(stack: str, most: int = 8) -> list[str]:
     for thread in threads:
         frames = [match for line in thread.splitlines() if (match := _FRAME.fullmatch(line))]
         theirs = [match for match in frames if not _skip(match["file"], _OURS)]
+        while theirs and _skip(theirs[-1]["file"], _PLUMBING):
+            theirs.pop()
         shown = [f"{_place(match['file'])}:{match['line']} in {match['name']}" for match in theirs]
-        if any(not _skip(match["file"], _PLUMBING) for match in theirs) and len(shown) > len(best):
+        if len(shown) > len(best):
             best = shown
     return best[:most]
 
@@ -193,9 +204,10 @@ def _lineage(ops: list[Op], difference: dict[str, Any], style: Style) -> list[st
     shown = ["", style.paint("lineage", "cyan")]
     for text, mark in lines:
         note = f"   ◄ {mark}" if mark else ""
-        room = max(style.width - 4 - columns(note), 20)
+        room = max(style.width - 4 - columns(note), 8)
         text = safe(text)
-        text = text if len(text) <= room else text[: room - 1] + "…"
+        while columns(text) > room:
+            text = text[: max(len(text) - 2, 0)].rstrip("…") + "…"
         shown.append("    " + text + style.paint(note, "red", "bold"))
     return shown
 
@@ -210,8 +222,11 @@ def _context(failure: Failure, style: Style) -> list[str]:
         lines += _labelled("differs on", safe(failure.listed(failure.otherwise)), style)
     if failure.folded:
         names = [safe(name) for name in failure.folded]
-        text = f"{gist.many(failure.consequences, 'verdict')} that follow from this: "
-        text += ", ".join(names[:6]) + (f" and {gist.many(len(names) - 6, 'more law')}" if names[6:] else "")
+        must = " (a MUST among them)" if failure.level != row["level"] else ""
+        text = f"{gist.many(failure.consequences, 'verdict')} that follow from this{must}: "
+        text += ", ".join(names[:6]) + (
+            f" and {gist.many(len(names) - 6, 'more law')}" if names[6:] else ""
+        )
         lines += _labelled("also broken", text, style)
     if row.get("reports"):
         lines += _labelled("seen in", ", ".join(map(safe, row["reports"])), style)
@@ -219,9 +234,7 @@ def _context(failure: Failure, style: Style) -> list[str]:
 
 
 def _command(parts: list[str], style: Style) -> list[str]:
-    whole = "  " + safe(" ".join(parts))
-    if columns(whole) > style.width:
-        split = [f"  {safe(parts[0])} \\", f"    {safe(parts[1])}"]
-    else:
-        split = [whole]
-    return [style.paint("run only this", "cyan"), *(style.paint(line, "bold") for line in split)]
+    lines = ["  " + safe(" ".join(parts))]
+    if columns(lines[0]) > style.width:
+        lines = [f"  {safe(parts[0])} \\", f"    {safe(parts[1])}"]
+    return [style.paint("run only this", "cyan"), *(style.paint(line, "bold") for line in lines)]

@@ -14,7 +14,28 @@ _ASYNC = re.compile(r"\ba(?=(put|get_tuple|list|delete_|copy_|prune|get_delta))"
 """Reasons about an async method and its sync twin are told once."""
 BAD = ("broken", "hangs")
 SILENT = ("not-applicable", "inconclusive")
+FACES = ("sync", "async", "sync->async", "async->sync")
 LEVELS = ("MUST", "SHOULD", "MAY")
+
+LEFT_OUT = (
+    ("fixed", "fixed: known failures that no longer happen"),
+    ("inconclusive", "no verdict"),
+    ("engine", "the engine's fault, not the target's"),
+    ("known", "known failures"),
+    ("refused", "declared unsupported, and refused cleanly"),
+    ("not-applicable", "does not apply"),
+)
+"""Verdicts that are summed up by reason, with the words for each."""
+MARKS = (
+    ("broken", "✗", "MUST broken", "red"),
+    ("hangs", "✗", "", "red"),
+    ("lesser", "!", "SHOULD or MAY broken", "yellow"),
+    ("inconclusive", "?", "no verdict", "yellow"),
+    ("engine", "e", "the engine's fault", "yellow"),
+    ("known", "k", "known failure", "dim"),
+    ("fixed", "f", "known failure that is fixed", "yellow"),
+)
+"""Verdicts that are not good, the mark for each in a table, the words for the mark, a colour."""
 
 
 @dataclass
@@ -47,7 +68,13 @@ class Failure:
     @property
     def consequences(self) -> int:
         """How many verdicts are folded under this one."""
-        return sum(len(faces) for faces in self.folded.values())
+        return sum(len(rows) for rows in self.folded.values())
+
+    @property
+    def level(self) -> str:
+        """The strongest level among the law and what follows from it: what the failure costs."""
+        levels = [str(row["level"]) for some in self.folded.values() for row in some]
+        return min([str(self.row["level"]), *levels], key=_rank)
 
 
 def failures(document: Mapping[str, Any], target: str | None = None) -> list[Failure]:
@@ -68,10 +95,12 @@ def failures(document: Mapping[str, Any], target: str | None = None) -> list[Fai
             root = _root(row, bad, made)
             if (row["target"], row["law"]) == root or root not in made:
                 root = (row["target"], row["law"])
-                made.setdefault(root, Failure(row, every=every.get(row["target"], ()))).otherwise.append(row["face"])
+                made.setdefault(
+                    root, Failure(row, every=every.get(row["target"], ()))
+                ).otherwise.append(row["face"])
             else:
-                made[root].folded.setdefault(row["law"], []).append(row["face"])
-    return sorted(made.values(), key=lambda f: _level(f.row))
+                made[root].folded.setdefault(row["law"], []).append(row)
+    return sorted(made.values(), key=lambda failure: _rank(failure.level))
 
 
 def _root(row: Row, bad: Iterable[Row], made: Mapping[Any, Any]) -> tuple[str, str]:
@@ -90,8 +119,8 @@ def _shown(row: Row) -> Any:
     return (row["verdict"], evidence.get("program"), differences[0].get("at"))
 
 
-def _level(row: Row) -> int:
-    return LEVELS.index(row["level"]) if row["level"] in LEVELS else len(LEVELS)
+def _rank(level: str) -> int:
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
 
 def rerun(document: Mapping[str, Any], row: Row) -> list[str]:
@@ -111,7 +140,7 @@ class Verdict:
 
     target: str
     word: str
-    """GOOD, BROKEN, INCOMPLETE or ERROR."""
+    """GOOD, BROKEN, FIXED, INCOMPLETE or ERROR."""
     text: str
     seconds: float
 
@@ -128,18 +157,20 @@ def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
         return Verdict(name, "ERROR", "the target could not be checked", seconds)
     if target.get("fault"):
         return Verdict(name, "ERROR", "a fault of this suite, not of the target", seconds)
-    roots = failures(document, name)
-    levels = Counter(failure.row["level"] for failure in roots)
     rows = [row for row in document["laws"] if row["target"] == name]
+    bad = {row["law"]: row["level"] for row in rows if row["verdict"] in BAD}
+    levels = Counter(bad.values())
     holding = _holding(rows)
     faces = len({row["face"] for row in rows if row["verdict"] not in SILENT})
     hold = f"{many(holding, 'law')} {'holds' if holding == 1 else 'hold'} on {many(faces, 'face')}"
-    lesser = ", ".join(f"{levels[level]} {level}" for level in LEVELS[1:] if levels[level])
+    broken = " and ".join(f"{levels[level]} {level}" for level in LEVELS if levels[level])
     fixed = sum(row["verdict"] == "fixed" for row in rows)
-    if levels["MUST"]:
-        more = sum(failure.consequences for failure in roots if failure.row["level"] == "MUST")
-        text = f"{levels['MUST']} MUST" + (f" and {lesser}" if lesser else "") + " broken"
-        text += f" (plus {many(more, 'verdict')} that follow)" if more else ""
+    strict = (
+        document["exit_code"] == 1 and len(document["targets"]) == 1 and bool(bad) and not fixed
+    )
+    if levels["MUST"] or strict:
+        causes = len(failures(document, name))
+        text = f"{broken} broken" + (f" by {many(causes, 'cause')}" if causes < len(bad) else "")
         return Verdict(name, "BROKEN", f"{text}; {hold}", seconds)
     if fixed:
         text = f"{many(fixed, 'known failure')} no longer happen; take the entries out"
@@ -147,8 +178,7 @@ def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
     if target.get("incomplete"):
         text = f"too little ran to call it good: {target['incomplete']}"
         return Verdict(name, "INCOMPLETE", text + (f"; {hold}" if holding else ""), seconds)
-    word = "BROKEN" if document["exit_code"] == 1 and lesser and len(document["targets"]) == 1 else "GOOD"
-    return Verdict(name, word, hold + (f" ({lesser} broken)" if lesser else ""), seconds)
+    return Verdict(name, "GOOD", hold + (f" ({broken} broken)" if bad else ""), seconds)
 
 
 def _holding(rows: Iterable[Row]) -> int:
@@ -174,6 +204,42 @@ def counts(rows: Iterable[Row]) -> dict[str, dict[str, Counter[str]]]:
             word = "lesser"
         table.setdefault(row["group"], {}).setdefault(row["face"], Counter())[word] += 1
     return table
+
+
+def faces_of(table: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The faces that occur in a table, in their usual order."""
+    found = {face for line in table.values() for face in line}
+    return [face for face in FACES if face in found] + sorted(found - set(FACES))
+
+
+def cell(counted: Counter[str]) -> tuple[str, tuple[str, ...]]:
+    """A cell's text and colours: ``9``, ``8 1✗``, or a dot where nothing applies."""
+    held = counted["holds"] + counted["refused"]
+    found: dict[str, int] = {}
+    colors = []
+    for verdict, mark, _, color in MARKS:
+        if counted[verdict]:
+            found[mark] = found.get(mark, 0) + counted[verdict]
+            colors.append(color)
+    if not held and not found:
+        return "·", ("dim",)
+    text = " ".join([str(held), *(f"{number}{mark}" for mark, number in found.items())])
+    return text, (colors[0] if colors else "green",)
+
+
+def absent(target: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Faces that a target does not have, put together by reason."""
+    found: dict[str, list[str]] = {}
+    for face, reason in (target.get("absent") or {}).items():
+        found.setdefault(str(reason), []).append(face)
+    halves = {"async": set(FACES) - {"sync"}, "sync": set(FACES) - {"async"}}
+    whole = {
+        reason: half
+        for half, faces in halves.items()
+        for reason in found
+        if faces == set(found[reason])
+    }
+    return [(whole.get(reason, ", ".join(faces)), reason) for reason, faces in found.items()]
 
 
 def reasons(rows: Iterable[Row], *verdicts: str) -> list[tuple[str, str, list[Row]]]:

@@ -14,7 +14,17 @@ from typing import TextIO
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 NARROWEST, WIDEST = 40, 120
 _PAINT = re.compile("\x1b\\[[0-9;]*m")
-_PLAIN = {"…": "...", "—": "--", "·": "-", "✗": "x", "─": "-", "│": "|", "├": "|", "└": "`", "◄": "<--"}
+_PLAIN = {
+    "…": "...",
+    "—": "--",
+    "·": "-",
+    "✗": "x",
+    "─": "-",
+    "│": "|",
+    "├": "|",
+    "└": "`",
+    "◄": "<--",
+}
 
 
 def safe(text: object) -> str:
@@ -29,7 +39,13 @@ def _escaped(char: str) -> str:
     number = ord(char)
     if char in "\n\r\t":
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
+    return (
+        f"\\x{number:02x}"
+        if number < 256
+        else f"\\u{number:04x}"
+        if number < 65536
+        else f"\\U{number:08x}"
+    )
 
 
 def clip(text: str, most: int) -> str:

@@ -10,24 +10,28 @@ from pytest_lineage.report import gist
 from pytest_lineage.report.block import block
 from pytest_lineage.report.style import Style, clip, columns, pad, safe
 
-FACES = ("sync", "async", "sync->async", "async->sync")
+TITLE = "laws that hold"
+Cell = tuple[str, tuple[str, ...]]
+"""Text and colours of one cell of the table."""
 SHORT = {"sync": "sync", "async": "async", "sync->async": "s->a", "async->sync": "a->s"}
-WORDS = {"GOOD": "green", "BROKEN": "red", "FIXED": "yellow", "INCOMPLETE": "yellow", "ERROR": "red"}
+WORDS = {
+    "GOOD": "green",
+    "BROKEN": "red",
+    "FIXED": "yellow",
+    "INCOMPLETE": "yellow",
+    "ERROR": "red",
+}
 
-LEFT_OUT = (
-    ("fixed", "fixed: known failures that no longer happen"),
-    ("inconclusive", "no verdict"),
-    ("engine", "the engine's fault, not the target's"),
-    ("known", "known failures"),
-    ("refused", "declared unsupported, and refused cleanly"),
-    ("not-applicable", "does not apply"),
-)
 MOST_REASONS = 12
 """Reasons that are listed of one verdict."""
 
 
 def render(
-    document: Mapping[str, Any], *, verbose: bool = False, color: bool | None = None, width: int | None = None
+    document: Mapping[str, Any],
+    *,
+    verbose: bool = False,
+    color: bool | None = None,
+    width: int | None = None,
 ) -> str:
     """The whole report as text.
 
@@ -49,10 +53,12 @@ def _target(
     document: Mapping[str, Any], target: Mapping[str, Any], style: Style, verbose: bool
 ) -> list[str]:
     rows = [row for row in document["laws"] if row["target"] == target["name"]]
-    lines: list[str] = []
+    heading, lines = _heading(document, target, style), []
     for failure in gist.failures(document, target["name"]):
         lines += [*block(failure, document, style), "", ""]
-    lines += _heading(document, target, style)
+    # What one target breaks comes before all; with several, it must be clear whose failure it is.
+    one = len(document["targets"]) == 1 or not lines
+    lines = [*lines, *heading] if one else [*heading, "", *lines[:-1]]
     for key, label in (("error", "error"), ("fault", "fault of this suite")):
         if target.get(key):
             lines += _message(label, str(target[key]).removeprefix(f"{target['name']}: "), style)
@@ -84,59 +90,72 @@ def _message(label: str, text: str, style: Style) -> list[str]:
 def _table(rows: Sequence[gist.Row], style: Style) -> list[str]:
     """Groups down, faces across: how many laws hold, and what does not."""
     table = gist.counts(rows)
-    faces = [face for face in FACES if any(face in line for line in table.values())]
-    faces += sorted({face for line in table.values() for face in line} - set(faces))
-    cells = {g: [_cell(line.get(f, Counter())) for f in faces] for g, line in table.items()}
+    faces = gist.faces_of(table)
+    cells = {g: [gist.cell(line.get(f, Counter())) for f in faces] for g, line in table.items()}
     totals = [
-        _cell(sum((line.get(face, Counter()) for line in table.values()), Counter())) for face in faces
+        gist.cell(sum((line.get(face, Counter()) for line in table.values()), Counter()))
+        for face in faces
     ]
     heads = [safe(face) for face in faces]
-    first = max(map(columns, [*map(safe, table), "laws that hold"]))
-    widths = [max(len(h), *(len(c) for c, _ in col)) for h, *col in zip(heads, *cells.values(), totals)]
-    if first + sum(widths) + 3 * len(widths) > style.width:
-        heads = [SHORT.get(head, head) for head in heads]
-        widths = [max(len(h), *(len(c) for c, _ in col)) for h, *col in zip(heads, *cells.values(), totals)]
-    gap = "   " if first + sum(widths) + 3 * len(widths) <= style.width else " "
-    lines = ["", style.paint(_line("laws that hold", first, heads, widths, gap), "cyan")]
-    for group, line in [*cells.items(), ("in all", totals)]:
-        shown = [style.paint(pad(text, size), *names) for (text, names), size in zip(line, widths)]
-        lines.append(pad(safe(group), first) + gap + gap.join(shown))
-    return [*lines, *_legend([text for line in cells.values() for text, _ in line], style)]
+    lines = {**cells, "in all": totals}
+    first = max(map(columns, [*map(safe, table), TITLE]))
+    for gap, names in (("   ", heads), ("   ", _short(heads)), (" ", _short(heads))):
+        widths = _widths(names, list(zip(*lines.values(), strict=True)))
+        if first + sum(widths) + len(gap) * len(widths) <= style.width:
+            shown = _across(lines, names, widths, first, gap, style)
+            break
+    else:
+        shown = _down(lines, _short(heads), style)
+    return ["", *shown, *_legend([text for line in cells.values() for text, _ in line], style)]
 
 
-def _line(first: str, size: int, cells: Sequence[str], widths: Sequence[int], gap: str) -> str:
-    return pad(first, size) + gap + gap.join(pad(cell, width) for cell, width in zip(cells, widths))
+def _short(heads: Sequence[str]) -> list[str]:
+    return [SHORT.get(head, head) for head in heads]
 
 
-MARKS = (
-    ("broken", "✗", "MUST broken", "red"),
-    ("hangs", "✗", "", "red"),
-    ("lesser", "!", "SHOULD or MAY broken", "yellow"),
-    ("inconclusive", "?", "no verdict", "yellow"),
-    ("engine", "e", "the engine's fault", "yellow"),
-    ("known", "k", "known failure", "dim"),
-    ("fixed", "f", "known failure that is fixed", "yellow"),
-)
+def _across(
+    lines: Mapping[str, Sequence[Cell]],
+    heads: Sequence[str],
+    widths: Sequence[int],
+    first: int,
+    gap: str,
+    style: Style,
+) -> list[str]:
+    title = [pad(text, size) for text, size in zip([TITLE, *heads], [first, *widths], strict=True)]
+    shown = [style.paint(gap.join(title).rstrip(), "cyan")]
+    for group, line in lines.items():
+        cells = [
+            style.paint(text, *names) + " " * (size - columns(text))
+            for (text, names), size in zip(line, widths, strict=True)
+        ]
+        shown.append(gap.join([pad(safe(group), first), *cells]).rstrip())
+    return shown
 
 
-def _cell(counted: Counter[str]) -> tuple[str, tuple[str, ...]]:
-    """A cell's text and colours: ``9``, ``8 1✗``, or a dot where nothing applies."""
-    held = counted["holds"] + counted["refused"]
-    found: dict[str, int] = {}
-    colors = []
-    for verdict, mark, _, color in MARKS:
-        if counted[verdict]:
-            found[mark] = found.get(mark, 0) + counted[verdict]
-            colors.append(color)
-    if not held and not found:
-        return "·", ("dim",)
-    text = " ".join([str(held), *(f"{number}{mark}" for mark, number in found.items())])
-    return text, (colors[0] if colors else "green",)
+def _down(lines: Mapping[str, Sequence[Cell]], heads: Sequence[str], style: Style) -> list[str]:
+    """The table for narrow terminals: under each group a line for each of its different cells."""
+    shown = [style.paint(TITLE, "cyan")]
+    for group, line in lines.items():
+        alike: dict[Cell, list[str]] = {}
+        for cell, head in zip(line, heads, strict=True):
+            alike.setdefault(cell, []).append(head)
+        if len(alike) > 1:
+            alike = {cell: faces for cell, faces in alike.items() if cell[0] != "·"}
+        shown.append(safe(group))
+        for (text, names), faces in alike.items():
+            where = "" if len(faces) == len(heads) else f"  on {', '.join(faces)}"
+            shown.append(f"  {style.paint(text, *names)}{where}")
+    return shown
+
+
+def _widths(heads: Sequence[str], cells: Sequence[Sequence[Any]]) -> list[int]:
+    texts = [[head, *(text for text, _ in rest)] for head, rest in zip(heads, cells, strict=True)]
+    return [max(map(columns, column)) for column in texts]
 
 
 def _legend(cells: Sequence[str], style: Style) -> list[str]:
     used = set("".join(cells))
-    parts = [f"{mark} {words}" for _, mark, words, _ in MARKS if words and mark in used]
+    parts = [f"{mark} {words}" for _, mark, words, _ in gist.MARKS if words and mark in used]
     parts += ["· does not apply"] if "·" in used else []
     return [style.paint(line, "dim") for line in style.wrap(", ".join(parts))] if parts else []
 
@@ -144,23 +163,18 @@ def _legend(cells: Sequence[str], style: Style) -> list[str]:
 def _left_out(target: Mapping[str, Any], rows: Sequence[gist.Row], style: Style) -> list[str]:
     """What was not judged, and why: absent faces, declared limits, inapplicable laws, open verdicts."""
     lines: list[str] = []
-    absent: dict[str, list[str]] = {}
-    for face, reason in (target.get("absent") or {}).items():
-        absent.setdefault(str(reason), []).append(face)
-    for reason, faces in absent.items():
-        names = "async" if set(faces) == set(FACES) - {"sync"} else ", ".join(faces)
-        names = "sync" if set(faces) == set(FACES) - {"async"} else names
+    for names, reason in gist.absent(target):
         lines += style.wrap(f"no {safe(names)} face: {safe(reason)}", "    ")
     for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
         for name, reason in (target.get(key) or {}).items():
             lines += style.wrap(f"declared {word} {safe(name)}: {safe(reason)}", "    ")
     if target.get("postgres"):
         lines += style.wrap(f"PostgreSQL: {safe(target['postgres'])}", "    ")
-    for verdict, words in LEFT_OUT:
+    for verdict, words in gist.LEFT_OUT:
         found = gist.reasons(rows, verdict)
         if found:
             count = sum(len(rows) for _, _, rows in found)
-            lines += ["", f"{words} ({gist.many(count, 'verdict')})"]
+            lines += ["", *style.wrap(f"{words} ({count})")]
         for _, reason, some in found[:MOST_REASONS]:
             text = f"{safe(clip(reason, 300))} ({safe(gist.laws_of(some))})"
             lines += style.wrap(text, " " * 7, f"{len(some):5}  ")
@@ -184,7 +198,11 @@ def _row(row: gist.Row, style: Style) -> list[str]:
 def _versions(document: Mapping[str, Any], style: Style) -> list[str]:
     packages = [f"{safe(name)} {safe(version)}" for name, version in document["versions"].items()]
     python = f"Python {safe(document.get('python', '?'))} on {safe(document.get('platform', '?'))}"
-    text = ", ".join([python, *packages]).replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ")
+    text = (
+        ", ".join([python, *packages])
+        .replace(" ", "\N{NO-BREAK SPACE}")
+        .replace(",\N{NO-BREAK SPACE}", ", ")
+    )
     lines = style.wrap(f"installed: {text}", "    ")
     return [style.paint(line.replace("\N{NO-BREAK SPACE}", " "), "dim") for line in lines]
 

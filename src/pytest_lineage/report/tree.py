@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lineage_conformance.program import (
-    CopyThread, DeleteForRuns, DeleteThread, DeltaHistory, Get, List, Op, Prune, Put, Writes, walk,
+    CopyThread,
+    DeleteForRuns,
+    DeleteThread,
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Prune,
+    Put,
+    Writes,
+    walk,
 )  # fmt: skip
 from pytest_lineage.report import values
 
@@ -129,7 +139,9 @@ def _tree(nodes: dict[int, _Node], marks: dict[int, str]) -> Iterator[Line]:
     return below(None, "")
 
 
-def _marks(forest: _Forest, ops: Sequence[Op], difference: dict[str, Any]) -> dict[tuple[Place, int], str]:
+def _marks(
+    forest: _Forest, ops: Sequence[Op], difference: dict[str, Any]
+) -> dict[tuple[Place, int], str]:
     """Which nodes a difference is about, and what to say there."""
     index, at = difference.get("op", -1), str(difference.get("at", ""))
     if not 0 <= index < len(ops):
@@ -179,7 +191,9 @@ def _listed(forest: _Forest, difference: dict[str, Any]) -> dict[tuple[Place, in
             if wanted > there:
                 marks[place, id] = "missing from the list"
             elif there > wanted:
-                marks[place, id] = "listed, should not be" if not wanted else f"listed {there} times"
+                marks[place, id] = (
+                    "listed, should not be" if not wanted else f"listed {there} times"
+                )
     return marks
 
 
