@@ -18,7 +18,7 @@ from tests.mutants import kit
 MUTANTS = kit.load()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def breaks_anyway(face: Face) -> frozenset[str]:
     """Laws that the strict saver itself breaks here: old releases bring a faulty serializer."""
     return frozenset(kit.broken(kit.judge_all(kit.StrictSaver, face)))

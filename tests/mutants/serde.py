@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import enum
 import json
+import sys
 from typing import Any
 
 from lineage_reference.saver import Space
@@ -166,6 +167,24 @@ class SerializerLosesEnums(StrictSaver):
     def __init__(self, space: Space) -> None:
         super().__init__(space)
         self.serde = _LosesEnums(self.serde)
+
+
+class _LosesTheUnknown(_LosesEnums):
+    """A serializer that reads what it knows no class for as None."""
+
+    def loads_typed(self, data: Any) -> Any:
+        value = self.inner.loads_typed(data)
+        gone = not hasattr(sys.modules.get("appmod"), "Gone")
+        return None if gone and value == {"x": 1} else value
+
+
+@mutant(kills="serde.lost-class-is-not-none")
+class SerializerLosesTheUnknown(StrictSaver):
+    """The saver's own serializer reads a value whose class is gone as None."""
+
+    def __init__(self, space: Space) -> None:
+        super().__init__(space)
+        self.serde = _LosesTheUnknown(self.serde)
 
 
 @mutant(kills="serde.metadata-plain-json")

@@ -272,19 +272,9 @@ def refused_writes_leave_none() -> Iterator[Program]:
     )
 
 
-@law(
-    "serde.no-silent-none",
-    level=Level.MUST,
-    source="data: what was stored as something and is read as None is lost without a word",
-    lens="get:lost*",
-    after=("serde.refusal-changes-nothing", "serde.application-classes"),
-    limits=TYPES,
-    meaning="Part of the state is gone, and nothing says so.",
-    reports=("langchain-ai/langgraph#6718", "langchain-ai/langgraph#6970"),
-)
-def no_silent_none() -> Iterator[Program]:
-    """A value that is not None never comes back as None, not even when its class is gone."""
-    for name in ("pydantic", "enum", "vanishing"):
+def _whole(*names: str) -> Iterator[Program]:
+    """Each value in a channel and in a write, read back by an eye that sees only what became None."""
+    for name in names:
         if zoo.available(name):
             value = zoo.ref(name)
             yield program(
@@ -293,6 +283,36 @@ def no_silent_none() -> Iterator[Program]:
                 *((Vanish(),) if name == "vanishing" else ()),
                 Get(1, lenient=True, whole=True),
             )
+
+
+@law(
+    "serde.no-silent-none",
+    level=Level.MUST,
+    source="data: what was stored as something and is read as None is lost without a word",
+    lens="get:lost*",
+    after=("serde.refusal-changes-nothing", "serde.application-classes"),
+    limits=TYPES,
+    meaning="Part of the state is gone, and nothing says so.",
+    reports=("langchain-ai/langgraph#6718", "redis-developer/langgraph-redis#198"),
+)
+def no_silent_none() -> Iterator[Program]:
+    """A value that is not None never comes back as None, even if the saver's own serializer says so."""
+    yield from _whole("pydantic", "enum", "dataclass")
+
+
+@law(
+    "serde.lost-class-is-not-none",
+    level=Level.MUST,
+    source="data: a value outlives the class it was made of, and None would be stored back over it",
+    lens="get:lost*",
+    after=("serde.no-silent-none",),
+    limits=TYPES,
+    meaning="A deploy that renames a class empties the state of saved conversations.",
+    reports=("langchain-ai/langgraph#6970",),
+)
+def lost_class_is_not_none() -> Iterator[Program]:
+    """A value whose class is gone raises, or comes back as data, and never as None."""
+    yield from _whole("vanishing")
 
 
 @law(

@@ -195,11 +195,9 @@ def _resolve(thread_id: str, turn: int, line: list[_Look]) -> Mark | None:
 
 
 def _answered(messages: Sequence[Any]) -> bool:
-    """Whether nobody is waited for: no open question and no tool call without its result."""
-    if not messages:
-        return True
-    last = messages[-1]
-    return getattr(last, "type", None) == "ai" and not getattr(last, "tool_calls", None)
+    """Whether the last who spoke was the model, and it asked for no tool."""
+    spoken = [m for m in messages if getattr(m, "type", None) in ("human", "ai", "tool")]
+    return not spoken or (spoken[-1].type == "ai" and not getattr(spoken[-1], "tool_calls", None))
 
 
 def _config(thread_id: str, checkpoint_id: str | None = None) -> RunnableConfig:

@@ -46,9 +46,9 @@ def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[s
 
 
 def operations(program: Any) -> list[Op]:
-    """The operations of a program in a document; none where this version cannot read it."""
+    """The operations of a program in a document; none where it is another kind of case, or newer."""
     try:
-        return list(Program.from_json(program).ops) if program else []
+        return [] if not program or "graph" in program else list(Program.from_json(program).ops)
     except (ValueError, TypeError, AttributeError, KeyError):
         return []
 
@@ -70,21 +70,26 @@ def _labelled(label: str, text: str, style: Style) -> list[str]:
 
 
 def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Style) -> list[str]:
-    if not data:
+    if not isinstance(data, Mapping):
         return []
     lines = ["", style.paint("smallest program that shows it", "cyan")]
-    if not ops:
-        shown = safe(values.text(data))[:1000]
-        return [*lines, *style.wrap(shown, "    ", "    ")]
-    for number, op in enumerate(ops):
+    for key, value in data.items():
+        if key not in ("format", "ops", "origin"):
+            lines += style.wrap(safe(f"{key}: {values.text(value)}"[:2000]), "        ", "    ")
+    steps = [values.operation(op) for op in ops] or [values.step(d) for d in _list(data.get("ops"))]
+    for number, step in enumerate(steps):
         wrong = number == difference.get("op")
         mark = ">" if wrong else " "
-        for part, text in enumerate(values.operation(op)):
+        for part, text in enumerate(step):
             first = f"  {mark} {number + 1:<2} " if part == 0 else "       "
             nested = " " * (len(text) - len(text.lstrip()))
             wrapped = style.wrap(safe(text.lstrip()), "         " + nested, first + nested)
             lines += [style.paint(line, "bold") if wrong else line for line in wrapped]
     return lines
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _difference(

@@ -97,6 +97,14 @@ def operation(op: Op, most: int = 300) -> list[str]:
     return lines
 
 
+def step(data: Any, most: int = 300) -> list[str]:
+    """One step of a case that is no program of this version, told from its JSON data."""
+    if not isinstance(data, Mapping) or "op" not in data:
+        return [text(data)[:most]]
+    parts = [f"{key}={text(value)[:most]}" for key, value in data.items() if key != "op"]
+    return [f"{data['op']}({', '.join(parts)})"]
+
+
 def field(at: str) -> str:
     """What a difference is about, in words: ``get:metadata.step`` is 'metadata.step that get read'."""
     kind, _, path = at.partition(":")

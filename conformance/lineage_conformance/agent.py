@@ -1,0 +1,326 @@
+"""A scripted agent for laws about turns: what its model and tools do is data, and what the model saw is kept.
+
+The toy graph has the layout of real agents: ``enter`` (as middleware before the model), ``model``, one ``tools``
+task per call through `Send`, and ``leave``, which alone routes to END, by a router that reads the last
+message. The same script also drives an agent that a backend brings along (`chat_model`, `tools`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lineage_conformance.graphs.gates import Gates
+
+
+class ToolFailed(Exception):
+    """What a scripted step raises where a case asks for an error."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one turn does: its tool calls, and the place (see `Agent.pass_`) where it asks or raises."""
+
+    tools: int = 1
+    asks: bool = False
+    """Whether the last tool interrupts with a question."""
+    subgraph: bool = False
+    """Whether the first tool works in a subgraph of two steps."""
+    edits: bool = False
+    """Whether ``enter`` rewrites the first message of the thread."""
+
+
+class Agent:
+    """One example's agent: plans by question, gates, and a record of what ran and what the model saw."""
+
+    def __init__(self) -> None:
+        self.gates = Gates()
+        self.plans: dict[str, Plan] = {}
+        self.raises: set[str] = set()
+        """Places that raise when they are passed."""
+        self.seen: list[list[Any]] = []
+        """The messages of every call of the model, without ids: ``[type, text, calls]``."""
+        self.ran: list[str] = []
+        """Tools that began, as ``question/number``."""
+        self.memory: bool = False
+        """Whether the toy graph has a subgraph with a memory of its own (``checkpointer=True``)."""
+        self._numbers = itertools.count(1)
+
+    # -- places ----------------------------------------------------------------------------------
+
+    def pass_(self, place: str) -> None:
+        """Pass a place: tell that it was reached, stay while its gate is held, raise if it is to."""
+        self.gates.post("reached", place)
+        self.gates.stay(lambda: self.gates.is_open(place))
+        self._leave(place)
+
+    async def apass(self, place: str) -> None:
+        """The same in a task."""
+        self.gates.post("reached", place)
+        await self.gates.stay_async(lambda: self.gates.is_open(place))
+        self._leave(place)
+
+    def _leave(self, place: str) -> None:
+        if place in self.raises:
+            raise ToolFailed(f"{place} was told to fail")
+
+    # -- model and tools -------------------------------------------------------------------------
+
+    def look(self, messages: Sequence[Any]) -> str:
+        """Record what the model is given; the place that this call of the model is."""
+        self.seen.append([plain(message) for message in messages])
+        return "model" if self._calls(messages) else "model again"
+
+    def reply(self, messages: Sequence[Any]) -> Any:
+        """The model's answer: the plan's tool calls first, a final text once their results are there."""
+        from langchain_core.messages import AIMessage
+
+        question = question_of(messages)
+        calls = self._calls(messages)
+        number = next(self._numbers)
+        if calls:
+            return AIMessage(f"looking into {question}", id=f"{question}-ai-{number}", tool_calls=calls)
+        results = [plain(m)[1] for m in messages if getattr(m, "type", "") == "tool"]
+        text = f"answer to {question} from {len(results)}"
+        return AIMessage(text, id=f"{question}-ai-{number}")
+
+    def _calls(self, messages: Sequence[Any]) -> list[dict[str, Any]]:
+        question = question_of(messages)
+        if getattr(messages[-1], "type", "") != "human":
+            return []
+        return [
+            {"name": "work", "args": {"n": n, "question": question}, "id": f"{question}-call-{n}"}
+            for n in range(self.plans.get(question, Plan()).tools)
+        ]
+
+    def work(self, n: int, question: str) -> str:
+        """Tool number `n` of a turn."""
+        asks = self._begin(n, question)
+        self.pass_(f"tool {n}")
+        if self._inner(n, question):
+            inner(self).invoke({"log": []})
+        return self._finish(n, question, asks)
+
+    async def awork(self, n: int, question: str) -> str:
+        """The same in a task."""
+        asks = self._begin(n, question)
+        await self.apass(f"tool {n}")
+        if self._inner(n, question):
+            await inner(self).ainvoke({"log": []})
+        return self._finish(n, question, asks)
+
+    def _begin(self, n: int, question: str) -> bool:
+        self.ran.append(f"{question}/{n}")
+        plan = self.plans.get(question, Plan())
+        return plan.asks and n == plan.tools - 1
+
+    def _inner(self, n: int, question: str) -> bool:
+        return n == 0 and self.plans.get(question, Plan()).subgraph
+
+    def _finish(self, n: int, question: str, asks: bool) -> str:
+        if not asks:
+            return f"result {n} of {question}"
+        from langgraph.types import interrupt
+
+        return f"result {n} of {question} with {interrupt(f'{question}?')}"
+
+    # -- for real agents -------------------------------------------------------------------------
+
+    def chat_model(self) -> Any:
+        """The script as a `BaseChatModel` that accepts `bind_tools`."""
+        from lineage_conformance.agent_model import scripted
+
+        return scripted(self)
+
+    def tools(self) -> list[Any]:
+        """The script's tool as a `BaseTool`."""
+        from langchain_core.tools import StructuredTool
+
+        return [
+            StructuredTool.from_function(
+                func=self.work, coroutine=self.awork, name="work", description="Does one piece of work."
+            )
+        ]
+
+    def landed(self, mode: str, data: Any) -> None:
+        """Give this to a run as ``on_event``: it tells the gates which tools have handed in a result."""
+        if mode != "updates" or not isinstance(data, Mapping):
+            return
+        for written in data.values():
+            for part in written if isinstance(written, (list, tuple)) else [written]:
+                messages = part.get("messages", ()) if isinstance(part, Mapping) else ()
+                for message in messages if isinstance(messages, (list, tuple)) else [messages]:
+                    if getattr(message, "type", "") == "tool":
+                        number = str(message.tool_call_id).rpartition("-")[2]
+                        self.gates.post("committed", f"tool {number}")
+
+    # -- the toy graph ---------------------------------------------------------------------------
+
+    def build(self, checkpointer: Any) -> Any:
+        """The toy graph over a checkpointer."""
+        return toy(self).compile(checkpointer=checkpointer)
+
+
+def question_of(messages: Sequence[Any]) -> str:
+    """The text of the last message of a user."""
+    texts = [m.content for m in messages if getattr(m, "type", "") == "human"]
+    return str(texts[-1]) if texts else ""
+
+
+def plain(message: Any) -> list[Any]:
+    """A message without ids: its type, its text, and the ids of its tool calls or of the call it answers."""
+    calls = [call["id"] for call in getattr(message, "tool_calls", None) or ()]
+    answered = getattr(message, "tool_call_id", None)
+    return [message.type, str(message.content), calls or ([answered] if answered else [])]
+
+
+def replaced(old: Any, new: Any) -> Any:
+    """A reducer that keeps the new value."""
+    return new
+
+
+def inner(agent: Agent) -> Any:
+    """The subgraph of a tool: ``first`` finishes, ``second`` passes the place ``inner``."""
+    from langgraph.graph import START, StateGraph
+
+    graph = StateGraph(_inner_state())
+    graph.add_node("first", lambda state: {"log": ["first"]})
+    graph.add_node("second", _node(lambda state: agent.pass_("inner"), lambda state: agent.apass("inner")))
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    return graph.compile()
+
+
+def toy(agent: Agent) -> Any:
+    """The toy graph, not compiled."""
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.types import Send
+
+    def enter(state: Any) -> dict[str, Any]:
+        question = question_of(state["messages"])
+        first = state["messages"][0]
+        edit = [type(first)("(summary)", id=first.id)] if _edits(agent, question) else []
+        return {"status": f"busy with {question}", "todos": [question], "messages": edit, "log": ["enter"]}
+
+    def after_model(state: Any) -> Any:
+        calls = state["messages"][-1].tool_calls
+        return [Send("tools", call) for call in calls] or "leave"
+
+    def answer(state: Any) -> dict[str, Any]:
+        return {"messages": [agent.reply(state["messages"])], "log": ["model"]}
+
+    def result(call: Any, text: str) -> dict[str, Any]:
+        from langchain_core.messages import ToolMessage
+
+        update = {"messages": [ToolMessage(text, tool_call_id=call["id"], name="work")]}
+        return {**update, "log": [f"tool {call['args']['n']}"], "trail": [text]}
+
+    def model(state: Any) -> Any:
+        agent.pass_(agent.look(state["messages"]))
+        return answer(state)
+
+    async def amodel(state: Any) -> Any:
+        await agent.apass(agent.look(state["messages"]))
+        return answer(state)
+
+    async def atools(call: Any) -> Any:
+        return result(call, await agent.awork(**call["args"]))
+
+    def passing(place: str, update: Any) -> Any:
+        def sync(state: Any) -> Any:
+            agent.pass_(place)
+            return update(state)
+
+        async def async_(state: Any) -> Any:
+            await agent.apass(place)
+            return update(state)
+
+        return _node(sync, async_)
+
+    def way_out(state: Any) -> str:
+        return END if not getattr(state["messages"][-1], "tool_calls", None) else "model"
+
+    graph = StateGraph(_state())
+    graph.add_node("enter", passing("enter", enter))
+    graph.add_node("model", _node(model, amodel))
+    graph.add_node("tools", _node(lambda call: result(call, agent.work(**call["args"])), atools))
+    graph.add_node("leave", passing("leave", lambda state: {"status": "idle", "log": ["leave"]}))
+    graph.add_edge(START, "enter")
+    if agent.memory:
+        graph.add_node("memory", _memory(agent))
+        graph.add_edge("enter", "memory")
+        graph.add_edge("memory", "model")
+    else:
+        graph.add_edge("enter", "model")
+    graph.add_conditional_edges("model", after_model, ["tools", "leave"])
+    graph.add_edge("tools", "model")
+    graph.add_conditional_edges("leave", way_out, ["model", END])
+    return graph
+
+
+def _edits(agent: Agent, question: str) -> bool:
+    return agent.plans.get(question, Plan()).edits
+
+
+def _memory(agent: Agent) -> Any:
+    """A subgraph that remembers: it counts the turns that it has seen."""
+    from langgraph.graph import START, StateGraph
+
+    graph = StateGraph(_memory_state())
+    graph.add_node("count", lambda state: {"count": [len(state.get("count") or ()) + 1]})
+    graph.add_edge(START, "count")
+    return graph.compile(checkpointer=True)
+
+
+def _node(sync: Any, async_: Any) -> Any:
+    from langchain_core.runnables import RunnableLambda
+
+    return RunnableLambda(sync, afunc=async_)
+
+
+def _state() -> Any:
+    from typing import Annotated
+
+    from langgraph.graph.message import add_messages
+    from typing_extensions import TypedDict
+
+    fields: dict[str, Any] = {
+        "messages": Annotated[list, add_messages],
+        "todos": list,
+        "status": str,
+        "log": Annotated[list, operator.add],
+        "trail": Annotated[list, _delta()],
+    }
+    return TypedDict("State", fields, total=False)  # type: ignore[operator]
+
+
+def _inner_state() -> Any:
+    from typing import Annotated
+
+    from typing_extensions import TypedDict
+
+    return TypedDict("Inner", {"log": Annotated[list, operator.add]}, total=False)  # type: ignore[operator]
+
+
+def _memory_state() -> Any:
+    from typing import Annotated
+
+    from typing_extensions import TypedDict
+
+    return TypedDict("Memory", {"count": Annotated[list, operator.add]}, total=False)  # type: ignore[operator]
+
+
+def _delta() -> Any:
+    """A delta channel where the engine has one, else a plain reducer."""
+    try:
+        from langgraph.channels.delta import DeltaChannel
+    except ImportError:
+        return operator.add
+    return DeltaChannel(_extend, list)
+
+
+def _extend(value: Any, writes: Sequence[Any]) -> list[Any]:
+    return [*(value or ()), *(item for write in writes for item in write)]
