@@ -8,6 +8,19 @@ from typing import Any
 
 import pytest
 
+# A run of pytest inside this process forgets what it imported. What is imported here stays, and is not
+# imported anew by each of them.
+import pytest_lineage.collector
+import pytest_lineage.gather
+import pytest_lineage.report.jsonl
+import pytest_lineage.report.model
+import pytest_lineage.session
+import pytest_lineage.state
+import pytest_lineage.summary  # noqa: F401
+from lineage_conformance import law
+
+law.all_laws()
+
 SAVERS = '''
 import os
 import threading

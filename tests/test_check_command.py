@@ -130,7 +130,7 @@ def test_a_saver_that_prints_or_forks_does_no_harm(
     capsys: pytest.CaptureFixture[str], saver: str
 ) -> None:
     code, document, _ = check(
-        capsys, f"{FILE}:{saver}", "--laws", "put.is-readable,writes.round-trip"
+        capsys, f"{FILE}:{saver}", "--laws", "put.is-readable,writes.round-trip", "--face", "sync"
     )
     assert code == 0, document["laws"]
 

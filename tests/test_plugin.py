@@ -227,7 +227,7 @@ def test_the_same_failure_on_another_face_is_said_shortly(project: Project) -> N
     result.assert_outcomes(failed=4)
     assert result.stdout.str().count("smallest program") == 1
     result.stdout.fnmatch_lines(
-        [f"*{CONFIG}[[]async[]] is broken, by the same program*as on [[]sync[]]"]
+        [f"*{CONFIG}[[]async[]] is broken, by the same program*as [[]sync[]]"]
     )
 
 

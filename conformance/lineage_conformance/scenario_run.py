@@ -10,7 +10,6 @@ from typing import Any
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon
 from lineage_conformance.graphs.gates import Gates
-from lineage_conformance.graphs.shape import Shape
 from lineage_conformance.graphs.watch import Life, found_in, watched
 from lineage_conformance.scenario import RUNS, Act, Scenario
 
@@ -44,6 +43,8 @@ class Seen:
     calls: tuple[Any, ...] = ()
     """What the saver was told, in order (see `Life.calls`)."""
     during: Any = None
+    stored: tuple[str, ...] = ()
+    """Channels that the latest checkpoint and its pending writes hold values of, sorted."""
     children: dict[str, Any] = field(default_factory=dict)
     """For ``look``: namespace label to the log of a subgraph that has a task."""
     config: Any = field(default=None, compare=False)
@@ -214,6 +215,8 @@ class Stage:
         if raw is not None:
             writes = [(channel, value) for _, channel, value in raw.pending_writes or ()]
             seen.kept = tuple(sorted(found_in(writes)[0]))
+            held = {*raw.checkpoint["channel_values"], *(channel for channel, _ in writes)}
+            seen.stored = tuple(sorted(held))
         if act.op == "look":
             seen.checkpoints = len(self.driver.call("get_state_history", bare))
             with contextlib.suppress(Exception):
@@ -251,7 +254,3 @@ def _children(state: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield label, {"log": list(child.values.get("log") or []), "next": list(child.next)}
             yield from _children(child, label + "/")
 
-
-def shape_of(scenario: Scenario) -> Shape:
-    """The shape of a scenario."""
-    return scenario.shape

@@ -51,9 +51,9 @@ def pytest_pycollect_makeitem(
     """Make a node of a declared target."""
     if not is_target(obj):
         return None
-    from pytest_lineage import collector as nodes
+    from pytest_lineage.collector import declared
 
-    return nodes.declared(collector, name, obj)
+    return declared(collector, name, obj)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ConftestModule | None:

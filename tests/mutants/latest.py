@@ -49,3 +49,17 @@ class AnswersWithTheQuestion(StrictSaver):
             if found and config["configurable"].get("checkpoint_ns") is not None
             else found
         )
+
+
+@mutant(kills="latest.is-no-substitute", also=("serde.extreme-numbers",))
+class LatestInstead(StrictSaver):
+    """Falls back to the latest checkpoint for an id that is newer than all it has."""
+
+    def get_tuple(self, config):
+        found = super().get_tuple(config)
+        wanted = config["configurable"].get("checkpoint_id")
+        if found is not None or not wanted:
+            return found
+        place = {k: v for k, v in config["configurable"].items() if k != "checkpoint_id"}
+        latest = super().get_tuple({"configurable": place})
+        return latest if latest is not None and latest.checkpoint["id"] < wanted else None

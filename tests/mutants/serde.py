@@ -175,7 +175,7 @@ class _LosesTheUnknown(_LosesEnums):
     def loads_typed(self, data: Any) -> Any:
         value = self.inner.loads_typed(data)
         gone = not hasattr(sys.modules.get("appmod"), "Gone")
-        return None if gone and value == {"x": 1} else value
+        return None if gone and type(value) is dict and value == {"x": 1} else value
 
 
 @mutant(kills="serde.lost-class-is-not-none")

@@ -47,7 +47,9 @@ def state_of(shape: Shape) -> Any:
         "note": Annotated[str, EphemeralValue(str, guard=False)],
         "cursor": Annotated[str, UntrackedValue(str, guard=False)],
     }
-    if shape.delta:
+    if shape.delta == "plain":
+        fields["deltas"] = Annotated[list[str], operator.add]
+    elif shape.delta:
         try:
             from langgraph.channels.delta import DeltaChannel
         except ImportError as error:

@@ -82,8 +82,9 @@ class Shape:
     join: bool = False
     """Whether a node ``tail`` waits for all tools (layout ``edges``)."""
     child: str = ""
-    delta: bool = False
-    """Whether the state has a `DeltaChannel` that is fed what ``log`` is fed."""
+    delta: str = ""
+    """``delta``: the state has a `DeltaChannel` ``deltas`` that is fed what ``log`` is fed; ``plain``: a reduced
+    channel of that name, as before a migration."""
     before: tuple[str, ...] = ()
     """Nodes before which the graph always stops (``interrupt_before``)."""
     cached: tuple[str, ...] = ()

@@ -60,3 +60,18 @@ def names_itself() -> Iterator[Program]:
     """The config of a tuple that was asked for without an id names thread, namespace and id."""
     yield program(Put(1), Get())
     yield program(Put(1, ns="child"), Get(ns="child"))
+
+
+@law(
+    "latest.is-no-substitute",
+    level=Level.MUST,
+    source="BaseCheckpointSaver.get_tuple returns the requested checkpoint, or None if it is not found",
+    lens="get:found",
+    after=("put.is-readable", "list.unknown-thread-is-empty"),
+    limits=("history",),
+    meaning="A resume at a checkpoint that is gone goes on from another one.",
+)
+def is_no_substitute() -> Iterator[Program]:
+    """get_tuple with an id that was never put returns None, not the latest checkpoint."""
+    yield program(Put(1), Get(2))
+    yield program(Put(1), Put(3, 1), Get(2), Get(4))

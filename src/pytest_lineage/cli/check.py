@@ -121,9 +121,10 @@ def _write(
 
         files = [file for report in reports for file in report.about.get("files", [])]
         note(cov.report(str(cov.DATA), files))
-    for report in reports:
-        if options.format != "pretty" and (report.error or report.fault):
-            note(f"error: {report.error or report.fault}")
+    for target in document["targets"]:
+        message = target.get("error") or target.get("fault")
+        if message and options.format != "pretty":
+            note(f"error: {message}")
 
 
 def _cov_folder(wanted: bool) -> str:

@@ -170,10 +170,13 @@ class Service:
             reason = f"only for {', '.join(item.faces)}"
         if reason is not None:
             return reason, Verdict.NOT_APPLICABLE
+        writer, reader = halves(face)
+        for need in item.needs:
+            if need in self.target.unsupported:
+                return self._refusal(need, face, self.target.unsupported[need])
         for limit in item.limits:
             if limit in self.target.limits:
                 return f"declared limit {limit}: {self.target.limits[limit]}", Verdict.NOT_APPLICABLE
-        writer, reader = halves(face)
         for need in item.needs:
             if need == "store":
                 if not self.opener.takes_store:
@@ -181,8 +184,6 @@ class Service:
                 continue
             half = reader if need == "get_delta_channel_history" else writer
             missing = self.missing[half].get(need)
-            if need in self.target.unsupported:
-                return self._refusal(need, face, self.target.unsupported[need])
             if missing is not None:
                 return missing, Verdict.NOT_APPLICABLE
         return "", None
@@ -196,7 +197,7 @@ class Service:
             "delete_for_runs": DeleteForRuns(("r",), lenient=True),
             "get_delta_channel_history": DeltaHistory(lenient=True),
         }
-        before = (Put(1, set={"a": "x"}, meta={"run_id": "r"}), Put(2, 1), Writes(2, items=(("a", 1),)))
+        before = (Put(1, set={"a": "x"}, meta={"run_id": "r"}), Writes(1, items=(("a", 1),)))
         program = Program((*before, op[operation], Get(1), Get(), List()))
         trace = self.stores.session(face, lambda step: self._tell(program, step)).run(program)
         if trace.refused and not trace.diffs:

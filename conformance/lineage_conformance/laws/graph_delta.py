@@ -1,0 +1,135 @@
+"""Delta channels: folded from writes along a line of checkpoints, they equal a plain channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lineage_conformance.bench import Bench
+from lineage_conformance.graphs.shape import Shape, Tool, tools
+from lineage_conformance.law import Level
+from lineage_conformance.scenario import Act, Scenario, answer, go_on, invoke, scenario, update
+from lineage_conformance.scenario_rules import (
+    DELTA, Rule, Story, deltas_equal, differ, graph_law, stays_whole, told,
+)  # fmt: skip
+from lineage_conformance.session import Diff
+
+SOURCE = (
+    "DeltaChannel: applying two batches of writes one after the other gives what both at once give; "
+    "state is rebuilt by replaying ancestor writes"
+)
+BASE = ("delta_history.equals-parent-walk", "delta_history.stays-on-its-branch")
+LINE = Shape(tools(2), "line", delta="delta")
+SEND = Shape(tools(2), delta="delta")
+
+
+def _delta(id: str, rule: Rule = deltas_equal, *, level: Level = Level.MUST, meaning: str,
+           reports: tuple[str, ...] = (), check: object = None, focus: str = "",
+           after: tuple[str, ...] = BASE):  # type: ignore[no-untyped-def] # fmt: skip
+    return graph_law(
+        id, rule, level=level, source=SOURCE, versions=(DELTA,), after=after, meaning=meaning,
+        reports=reports, check=check, focus=focus, limits=("history",),
+    )  # fmt: skip
+
+
+@_delta(
+    "graph_delta.equals-plain",
+    focus="graph-delta",
+    meaning="A long conversation is loaded with messages missing, doubled or out of order.",
+)
+def equals_plain() -> Iterator[Scenario]:
+    """Over turns, questions and errors a delta channel holds what a plain channel holds."""
+    yield scenario(SEND, invoke(), invoke("two"))
+    yield scenario(Shape((Tool("a"), Tool("b", ("after:a", "ask", "ask"))), delta="delta"),
+                   invoke(), answer("b!1"), answer("b!2"))  # fmt: skip
+    yield scenario(Shape((Tool("a"), Tool("b", ("after:a", "raise:1"))), "edges", delta="delta"),
+                   invoke(), go_on())  # fmt: skip
+    yield scenario(SEND, invoke(), invoke("two"), durability="exit")
+
+
+@_delta(
+    "graph_delta.first-update",
+    after=("graph_delta.equals-plain",),
+    meaning="The first message of a conversation that was seeded by the application is lost.",
+)
+def first_update() -> Iterator[Scenario]:
+    """An update of a fresh thread is in the delta channel."""
+    yield scenario(LINE, update("seed", as_node="a"))
+    yield scenario(LINE, update("seed", as_node="a"), update("more", as_node="b"), invoke("two"))
+
+
+@_delta(
+    "graph_delta.updated-fork",
+    after=("graph_delta.equals-plain",),
+    meaning="An edited message stands beside the one that it replaces.",
+    reports=("langchain-ai/langgraph#8443", "bytedance/deer-flow#4460"),
+)
+def updated_fork() -> Iterator[Scenario]:
+    """An update of an older checkpoint gives a delta channel without the writes of the branch it left."""
+    yield scenario(LINE, invoke(), update("edit", as_node="a", at="before:a"))
+    yield scenario(LINE, invoke(), update("edit", as_node="a", at="before:a"), go_on())
+
+
+@_delta(
+    "graph_delta.replayed-fork",
+    after=("graph_delta.equals-plain",),
+    meaning="A regenerated answer stands beside the first one.",
+    reports=("langchain-ai/langgraph#8443",),
+)
+def replayed_fork() -> Iterator[Scenario]:
+    """A replay, or a new turn at an older checkpoint, does not fold the writes of the branch it left."""
+    yield scenario(LINE, invoke(), go_on(at="before:b"))
+    yield scenario(LINE, invoke(), invoke("two"), invoke("three", at="act:0"))
+    yield scenario(LINE, invoke(), invoke("two", at="before:b"))
+
+
+@_delta(
+    "graph_delta.parallel-order",
+    stays_whole,
+    after=("graph_delta.equals-plain", "delta_history.orders-parallel-writes"),
+    meaning="Results of parallel tools change their order when the conversation is loaded.",
+    reports=("langchain-ai/langgraph#8382",),
+)
+def parallel_order() -> Iterator[Scenario]:
+    """Writes of parallel tasks are folded in the same order live and when they are loaded."""
+    yield scenario(Shape(tools(8), "edges", delta="delta"), invoke(), invoke("two"))
+
+
+def _live_deltas(case: Scenario, story: Story) -> Iterator[Diff]:
+    yield from stays_whole(case, story)
+    yield from deltas_equal(case, story)
+
+
+@_delta(
+    "graph_delta.cached-results",
+    _live_deltas,
+    after=("graph_delta.equals-plain",),
+    meaning="An answer that came from a cache is gone when the conversation is loaded.",
+)
+def cached_results() -> Iterator[Scenario]:
+    """What a node wrote whose result came from the cache is in the delta channel after a reload."""
+    shape = Shape(tools(1), "line", delta="delta", cached=("a",))
+    yield scenario(shape, invoke(), invoke(thread="u"))
+
+
+def _migrated(bench: Bench, case: Scenario) -> Iterator[Diff]:
+    """The first turn with a plain channel of that name, the others with the delta channel."""
+    import dataclasses
+
+    plain = Scenario(dataclasses.replace(case.shape, delta="plain"), case.acts[:1])
+    if told(bench, plain) is None:
+        return
+    for seen in told(bench, Scenario(case.shape, case.acts[1:])) or ():
+        yield from differ(seen, "deltas", seen.log, seen.deltas or [])
+
+
+@_delta(
+    "graph_delta.migration",
+    check=_migrated,
+    after=("graph_delta.equals-plain", "delta_history.plain-value-is-a-seed"),
+    meaning="After an upgrade to delta channels the first new message of each old thread is lost.",
+    reports=("langchain-ai/langgraph#8384",),
+)
+def migration() -> Iterator[Scenario]:
+    """A channel that was plain and is a delta channel now holds its old value and all new writes."""
+    yield scenario(LINE, invoke(), invoke("two"), invoke("three"))
+    yield scenario(LINE, invoke(), Act("look"))

@@ -1,0 +1,320 @@
+"""What a blob store is, what it may answer, and the part that all SQL stores share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+from lineage_reference.delta.blobs import Blob, Frame, Place, Pointer, Step, listed, pack_step, unpack_step
+from lineage_reference.delta.codec import squeeze, unsqueeze
+
+MODES = ("off", "shadow", "read")
+"""Off: nothing is stored or advertised. Shadow: blobs beside full checkpoints. Read: blobs instead."""
+
+RETENTION = 30 * 24 * 3600
+"""Seconds that steps are kept which are not the only copy of anything."""
+
+
+class Conflict(Exception):
+    """A frame goes on from something that is not there, or its place in a chain is taken.
+
+    Another gateway was faster, the flag was off meanwhile, or retention went by: begin anew.
+    """
+
+
+class Off(Exception):
+    """The server's flag is off for this thread; nothing was stored."""
+
+
+class Missing(Exception):
+    """Blobs that a checkpoint needs are not there. Nothing else may be returned in their place."""
+
+
+class Offer(NamedTuple):
+    """What a store says it does for a thread."""
+
+    mode: str = "off"
+    proved: bool = False
+    """Whether `verify` found every checkpoint of the thread rebuilt exactly; read mode needs it."""
+
+
+class Store(Protocol):
+    """A blob store. All methods may be called from any thread."""
+
+    def offer(self, thread: str) -> Offer:
+        """What is done for this thread; the server's flag decides."""
+        ...
+
+    def append(self, frame: Frame) -> None:
+        """Store a step with its blobs, whole or not at all. The same frame again changes nothing.
+
+        Raises `Off` or `Conflict`.
+        """
+        ...
+
+    def step(self, place: Place) -> Step | None:
+        """The step of a checkpoint."""
+        ...
+
+    def steps(self, thread: str) -> list[Step]:
+        """All steps of a thread, in no particular order."""
+        ...
+
+    def read(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
+        """The data from each pointer's base up to the pointer, in one ordered query. Raises `Missing`."""
+        ...
+
+    def blobs(self, thread: str) -> list[Blob]:
+        """Every blob of a thread."""
+        ...
+
+    def prove(self, thread: str, proved: bool = True) -> None:
+        """Remember whether the thread was verified."""
+        ...
+
+    def delete_thread(self, thread: str) -> None:
+        """Remove all that is known of a thread, its flag excepted."""
+        ...
+
+    def copy_thread(self, source: str, target: str) -> None:
+        """Copy all steps and blobs of a thread."""
+        ...
+
+    def forget(self, places: Iterable[Place]) -> None:
+        """Remove steps, and the blobs that no other step needs."""
+        ...
+
+
+class SqlStore:
+    """A store on an SQL database. Statements use ``?``; a subclass knows the driver and the tables."""
+
+    def __init__(self, clock: Callable[[], float] = time.time, level: int = 1) -> None:
+        self.lock = threading.RLock()
+        self.clock, self.level = clock, level
+
+    # What a subclass brings
+
+    @abstractmethod
+    def transaction(self, thread: str = "") -> AbstractContextManager[None]:
+        """One transaction that writes; no other one writes to `thread` at the same time."""
+
+    @abstractmethod
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement and return its rows."""
+
+    @abstractmethod
+    def insert_step(self, owner: int, step: Step, body: bytes, created: int) -> None:
+        """Put a step, in the place of one of the same name."""
+
+    @abstractmethod
+    def insert_blob(self, owner: int, at: Pointer, data: bytes, created: int) -> None:
+        """Add a blob."""
+
+    # The flag
+
+    def set_mode(self, mode: str, threads: Iterable[str] | None = None) -> None:
+        """The owner's flag, for some threads or (None) for all that have none of their own.
+
+        Raises ValueError for a mode that is none of `MODES`.
+        """
+        if mode not in MODES:
+            raise ValueError(f"no mode is called {mode!r}; there are {', '.join(MODES)}")
+        with self.transaction():
+            for name in [""] if threads is None else [f"t{thread}" for thread in threads]:
+                self._number(name)
+                self.query("UPDATE threads SET mode = ? WHERE name = ?", (mode, name))
+
+    def offer(self, thread: str) -> Offer:
+        """See `Store.offer`."""
+        with self.lock:
+            rows = self.query(
+                "SELECT name, mode, proved FROM threads WHERE name IN ('', ?)", (f"t{thread}",)
+            )
+        found = {name: (mode, proved) for name, mode, proved in rows}
+        own, default = found.get(f"t{thread}", ("", 0)), found.get("", ("", 0))
+        return Offer(own[0] or default[0] or "off", bool(own[1]))
+
+    def prove(self, thread: str, proved: bool = True) -> None:
+        """See `Store.prove`."""
+        with self.transaction(thread):
+            owner = self._number(f"t{thread}")
+            self.query("UPDATE threads SET proved = ? WHERE no = ?", (int(proved), owner))
+
+    # Writing
+
+    def append(self, frame: Frame) -> None:
+        """See `Store.append`."""
+        step, created = frame.step, int(self.clock())
+        thread = step.place[0]
+        with self.transaction(thread):
+            if self.offer(thread).mode == "off":
+                raise Off(f"blobs are off for thread {thread!r}")
+            owner = self._number(f"t{thread}")
+            for channel, entry in step.entries.items():
+                if channel not in step.new:
+                    if not self._has(owner, entry.at):
+                        raise Conflict(f"what {channel!r} refers to is not here")
+                    continue
+                data, there = frame.data[channel], self._blob(owner, entry.at)
+                if there is not None:
+                    if there != data:
+                        raise Conflict(f"{channel!r} goes on at a place that is taken")
+                    continue
+                before = Pointer(entry.at.chain, entry.at.pos - 1)
+                if entry.at.pos and not self._has(owner, before):
+                    raise Conflict(f"what {channel!r} goes on from is not here")
+                self.insert_blob(owner, entry.at, squeeze(data, self.level), created)
+            self.insert_step(owner, step, pack_step(step), created)
+
+    def delete_thread(self, thread: str) -> None:
+        """See `Store.delete_thread`."""
+        with self.transaction(thread):
+            for owner in self._owner(thread):
+                self.query("DELETE FROM blobs WHERE thread = ?", (owner,))
+                self.query("DELETE FROM steps WHERE thread = ?", (owner,))
+                self.query("UPDATE threads SET proved = 0 WHERE no = ?", (owner,))
+                self.query("DELETE FROM threads WHERE no = ? AND mode = ''", (owner,))
+
+    def copy_thread(self, source: str, target: str) -> None:
+        """See `Store.copy_thread`."""
+        with self.transaction(target):
+            for old in self._owner(source):
+                new, created = self._number(f"t{target}"), int(self.clock())
+                for row in self.query("SELECT chain, pos, data FROM blobs WHERE thread = ?", (old,)):
+                    if not self._has(new, Pointer(row[0], row[1])):
+                        self.insert_blob(new, Pointer(row[0], row[1]), bytes(row[2]), created)
+                for step in self._steps(old, source):
+                    self.insert_step(new, step, pack_step(step), step.created)
+                proved = self.query("SELECT proved FROM threads WHERE no = ?", (old,))[0][0]
+                self.query("UPDATE threads SET proved = ? WHERE no = ?", (proved, new))
+
+    def forget(self, places: Iterable[Place]) -> None:
+        """See `Store.forget`."""
+        by_thread: dict[str, list[Place]] = {}
+        for place in places:
+            by_thread.setdefault(place[0], []).append(place)
+        for thread, gone in by_thread.items():
+            with self.transaction(thread):
+                for owner in self._owner(thread):
+                    for place in gone:
+                        self.query(
+                            "DELETE FROM steps WHERE thread = ? AND ns = ? AND id = ?",
+                            (owner, *place[1:]),
+                        )
+                    self._sweep(owner, thread)
+
+    def _sweep(self, owner: int, thread: str) -> None:
+        """Remove the blobs of a thread that none of its steps needs."""
+        needed = self.needed(self._steps(owner, thread))
+        for (chain,) in self.query("SELECT DISTINCT chain FROM blobs WHERE thread = ?", (owner,)):
+            self.query(
+                "DELETE FROM blobs WHERE thread = ? AND chain = ? AND pos > ?",
+                (owner, chain, needed.get(chain, -1)),
+            )
+
+    @staticmethod
+    def needed(steps: Iterable[Step]) -> dict[int, int]:
+        """Per chain how far it is needed by these steps: a value needs all from its base on."""
+        needed: dict[int, int] = {}
+        for step in steps:
+            for entry in step.entries.values():
+                needed[entry.at.chain] = max(entry.at.pos, needed.get(entry.at.chain, 0))
+        return needed
+
+    # Reading
+
+    def step(self, place: Place) -> Step | None:
+        """See `Store.step`."""
+        with self.lock:
+            rows = self.query(
+                "SELECT s.body, s.created FROM steps s JOIN threads t ON s.thread = t.no"
+                " WHERE t.name = ? AND s.ns = ? AND s.id = ?",
+                (f"t{place[0]}", *place[1:]),
+            )
+        return unpack_step(place, bytes(rows[0][0]), rows[0][1]) if rows else None
+
+    def steps(self, thread: str) -> list[Step]:
+        """See `Store.steps`."""
+        with self.lock:
+            return [step for owner in self._owner(thread) for step in self._steps(owner, thread)]
+
+    def read(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
+        """See `Store.read`."""
+        wanted = sorted(set(pointers))
+        if not wanted:
+            return {}
+        ranges = " OR ".join(["(b.chain = ? AND b.pos <= ?)"] * len(wanted))
+        with self.lock:
+            rows = self.query(
+                "SELECT b.chain, b.pos, b.data FROM blobs b JOIN threads t ON b.thread = t.no"
+                f" WHERE t.name = ? AND ({ranges}) ORDER BY b.chain, b.pos",
+                (f"t{thread}", *(part for pointer in wanted for part in pointer)),
+            )
+        chains: dict[int, list[bytes]] = {}
+        for chain, pos, data in rows:
+            if pos == len(chains.setdefault(chain, [])):
+                chains[chain].append(unsqueeze(bytes(data)))
+        return gathered(wanted, chains)
+
+    def blobs(self, thread: str) -> list[Blob]:
+        """See `Store.blobs`."""
+        found: list[Blob] = []
+        with self.lock:
+            for owner in self._owner(thread):
+                sizes = {
+                    Pointer(chain, pos): len(unsqueeze(bytes(data)))
+                    for chain, pos, data in self.query(
+                        "SELECT chain, pos, data FROM blobs WHERE thread = ?", (owner,)
+                    )
+                }
+                for step in self._steps(owner, thread):
+                    found += listed(step, sizes)
+        return found
+
+    # Helpers
+
+    def _owner(self, thread: str) -> Iterator[int]:
+        for (no,) in self.query("SELECT no FROM threads WHERE name = ?", (f"t{thread}",)):
+            yield no
+
+    def _number(self, name: str) -> int:
+        rows = self.query("SELECT no FROM threads WHERE name = ?", (name,))
+        if not rows:
+            rows = self.query(
+                "INSERT INTO threads (name, mode, proved) VALUES (?, '', 0) RETURNING no", (name,)
+            )
+        return int(rows[0][0])
+
+    def _has(self, owner: int, at: Pointer) -> bool:
+        return bool(
+            self.query(
+                "SELECT 1 FROM blobs WHERE thread = ? AND chain = ? AND pos = ?", (owner, *at)
+            )
+        )
+
+    def _blob(self, owner: int, at: Pointer) -> bytes | None:
+        rows = self.query(
+            "SELECT data FROM blobs WHERE thread = ? AND chain = ? AND pos = ?", (owner, *at)
+        )
+        return unsqueeze(bytes(rows[0][0])) if rows else None
+
+    def _steps(self, owner: int, thread: str) -> list[Step]:
+        rows = self.query("SELECT ns, id, body, created FROM steps WHERE thread = ?", (owner,))
+        return [unpack_step((thread, ns, id), bytes(body), at) for ns, id, body, at in rows]
+
+
+def gathered(
+    pointers: Iterable[Pointer], chains: Mapping[int, Sequence[bytes]]
+) -> dict[Pointer, list[bytes]]:
+    """Each pointer's data out of whole chains. Raises `Missing` where a chain is too short."""
+    found: dict[Pointer, list[bytes]] = {}
+    for pointer in pointers:
+        rows = chains.get(pointer.chain, ())[: pointer.pos + 1]
+        if len(rows) <= pointer.pos:
+            raise Missing(f"blob {len(rows)} of chain {pointer.chain:x} is gone")
+        found[pointer] = list(rows)
+    return found

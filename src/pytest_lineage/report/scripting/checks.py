@@ -1,0 +1,421 @@
+"""The end of a script: what a call must have answered, taken from the first difference of the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lineage_conformance import zoo
+from lineage_conformance.canon import canon
+from lineage_conformance.program import DeltaHistory, Get, List, Mint, Op, Put, Writes, walk
+from pytest_lineage.report.scripting.calls import Calls
+from pytest_lineage.report.scripting.literals import ABSENT, Unknown, expression, literal, number
+from pytest_lineage.report.scripting.oracle import Oracle, place, sorted_writes
+
+FIELDS = {
+    "metadata": ("metadata",),
+    "reserved_metadata": ("metadata",),
+    "config": ("config",),
+    "parent_config": ("parent_config",),
+    "pending_writes": ("pending_writes",),
+}
+
+
+class CannotTell(Exception):
+    """No short script can show this difference."""
+
+
+class Check:
+    """Adds the lines that compare, for one difference."""
+
+    def __init__(
+        self, calls: Calls, op: Op, differences: Sequence[Mapping[str, Any]], oracle: Oracle
+    ) -> None:
+        self.calls, self.op, self.oracle = calls, op, oracle
+        first = differences[0]
+        self.kind, _, path = str(first["at"]).partition(":")
+        self.path = _path(first, path)
+        self.expected, self.got = first["expected"], first["got"]
+        self.others = [_path(d, str(d["at"]).partition(":")[2]) for d in differences]
+
+    def add(self) -> None:
+        """Add the last call and the assertion."""
+        head = self.path[0] if self.path else ""
+        if head == "raises":
+            self._raises()
+        elif head == "arguments":
+            self._arguments()
+        elif head == "minted":
+            self._minted()
+        elif isinstance(self.op, Put) and head == "returned":
+            self._returned(self.op)
+        elif isinstance(self.op, Get):
+            self.calls.say(f"got = {self.calls.answer(self.op)}")
+            self._get(self.op)
+        elif isinstance(self.op, List):
+            self._list(self.op)
+        elif isinstance(self.op, DeltaHistory):
+            self.calls.say(f"got = {self.calls.answer(self.op)}")
+            self._delta(self.op)
+        else:
+            raise CannotTell(f"a difference at {self.kind}:{'.'.join(self.path)} is not known")
+
+    def _equal(self, found: str, expected: str, by_type: bool = False) -> None:
+        say = self.calls.say
+        say(f"found, expected = {found}, {expected}")
+        left, right = ("repr(found)", "repr(expected)") if by_type else ("found", "expected")
+        say(f'assert {left} == {right}, f"expected {{expected!r}}, got {{found!r}}"')
+
+    # -- answers that are no tuple ------------------------------------------------------------------
+
+    def _raises(self) -> None:
+        calls = self.calls
+        before = len(calls.lines)
+        if isinstance(self.op, Mint):
+            calls.say("saver.get_next_version(None, None)")
+        elif isinstance(self.op, List) and self.op.inner:
+            self._with_inner(self.op)
+        else:
+            calls.do(self.op)
+        if self.got == "no answer" or self.expected == "an answer":
+            return
+        last = len(calls.lines) - 1
+        while last > before and calls.lines[last].depth > calls.depth:
+            last -= 1
+        tried = calls.lines[last:]
+        del calls.lines[last:]
+        calls.say("try:", simple=False)
+        for line in tried:
+            calls.say(line.text, line.depth - calls.depth + 1, line.simple)
+        calls.say("except Exception as error:", simple=False)
+        what = {"writes": "put_writes", "get": "get_tuple"}.get(self.kind, self.kind)
+        calls.say(f'raise AssertionError(f"{what} must not raise, got {{error!r}}") from error', 1)
+
+    def _arguments(self) -> None:
+        calls, op = self.calls, self.op
+        assert isinstance(op, (Put, Writes))
+        arguments = calls.put(op) if isinstance(op, Put) else calls.writes(op)
+        method = "put" if isinstance(op, Put) else "put_writes"
+        saver = calls.name(op.handle)
+        calls.say(f"args = ({', '.join(arguments)})")
+        calls.say("before = repr(args)")
+        calls.say(calls.call(calls.writer, saver, method, ["*args"]))
+        calls.say('assert repr(args) == before, f"the arguments were changed from {before} to {args!r}"')
+
+    def _minted(self) -> None:
+        assert isinstance(self.op, Mint)
+        saver = self.calls.name(0)
+        self.calls.say(f"minted = [{saver}.get_next_version({self.op.start!r}, None)]")
+        self.calls.say(f"for _ in range({self.op.count - 1}):", simple=False)
+        self.calls.say(f"minted.append({saver}.get_next_version(minted[-1], None))", 1)
+        self.calls.say(
+            "assert all(type(a) is type(b) and a < b for a, b in zip(minted, minted[1:])), "
+            'f"versions must rise, got {minted}"'
+        )
+
+    def _returned(self, op: Put) -> None:
+        self.calls.say(f"got = {self.calls.answer(op)}")
+        key = self.path[-1] if len(self.path) > 1 else "checkpoint_id"
+        expected = self.expected
+        if isinstance(expected, Mapping):
+            expected = expected["configurable"]["checkpoint_id"]
+        self._equal(f'((got or {{}}).get("configurable") or {{}}).get({key!r})', self._name(expected))
+
+    def _delta(self, op: DeltaHistory) -> None:
+        channel = next((c for c in op.channels if ".".join(self.path[1:]).startswith(c)), op.channels[0])
+        rest = ".".join(self.path[1:]).removeprefix(channel).strip(".").split(".")
+        tree = self.oracle.delta(op)[channel]
+        if rest[0] == "seed":
+            expected = self._value(tree["seed"]) if "seed" in tree else repr(ABSENT)
+            self._equal(f"got[{channel!r}].get('seed', {ABSENT!r})", expected, by_type=True)
+        else:
+            found = f"[list(write) for write in got[{channel!r}]['writes']]"
+            expected = ", ".join(map(self._write, tree["writes"]))
+            self._equal(found, f"[{expected}]")
+
+    # -- lists -------------------------------------------------------------------------------------
+
+    def _list(self, op: List) -> None:
+        if op.inner:
+            self._with_inner(op)
+            return
+        self.calls.say(f"rows = {self.calls.answer(op)}")
+        if self.path[0] in ("rows", "order"):
+            self._rows(op)
+            return
+        wanted = [row for row in self.oracle.rows(op) if self._agrees(row)]
+        if not wanted:
+            raise CannotTell("it is not known in which row of list the difference lies")
+        self._row([_number(row) for row in wanted], len(self.oracle.rows(op)))
+        self._tuple(wanted[0], "row", self.path[1:])
+
+    def _row(self, numbers: list[int], count: int) -> None:
+        say = self.calls.say
+        if count == 1:
+            say("assert len(rows) == 1, rows")
+            say("row = rows[0]")
+            return
+        self.calls.helpers.add("cid")
+        wanted = f"cid({numbers[0]})"
+        say(f'row = next(r for r in rows if r.config["configurable"]["checkpoint_id"] == {wanted})')
+
+    def _with_inner(self, op: List) -> None:
+        calls = self.calls
+        calls.iterate(op)
+        for inner in op.inner[:-1]:
+            calls.do(inner)
+        inner = op.inner[-1]
+        if isinstance(inner, Get) and self.kind == "get" and self.path[0] != "raises":
+            calls.say(f"got = {calls.answer(inner)}")
+            self._get(inner)
+        else:
+            calls.do(inner)
+
+    def _rows(self, op: List) -> None:
+        names = self._places()
+        expected = [names.get(str(name)) for name in self.expected]
+        if None in expected:
+            raise CannotTell("a row that list should give is not one of the program's checkpoints")
+        self.calls.helpers.add("cid")
+        inside = all(names.get(str(name), ("?",))[:2] == (op.thread, op.ns or "") for name in self.got)
+        narrow = op.thread is not None and op.ns is not None and inside
+        get = 'r.config["configurable"]'
+        if narrow:
+            found = f'[{get}["checkpoint_id"] for r in rows]'
+            listed = [f"cid({item[2]})" for item in expected if item]
+        else:
+            keys = ("thread_id", "checkpoint_ns", "checkpoint_id")
+            found = "[(" + ", ".join(f'{get}["{key}"]' for key in keys) + ") for r in rows]"
+            listed = [
+                f"({self.calls.thread(thread)}, {literal(ns)}, cid({id}))" for thread, ns, id in filter(None, expected)
+            ]
+        if self.path[0] == "order":
+            found = found if narrow else f"sorted({found}, key=lambda key: key[:2])"
+            self._equal(found, f"[{', '.join(listed)}]")
+        elif len(listed) > 1:
+            self._equal(f"sorted({found})", f"sorted([{', '.join(listed)}])")
+        else:
+            self._equal(found, f"[{', '.join(listed)}]")
+
+    def _places(self) -> dict[str, tuple[str, str, int]]:
+        """What `observe.short` calls each checkpoint, and where it is."""
+        places = {}
+        for thread, ns, id in self.calls.values:
+            label = f"{thread}/{ns}" if ns else thread
+            places[f"{label}#{id}"] = (thread, ns, id)
+        return places
+
+    # -- tuples ------------------------------------------------------------------------------------
+
+    def _get(self, op: Get) -> None:
+        tree = self.oracle.tuple(op)
+        if self.path[0] == "found":
+            if self.expected == "nothing":
+                self.calls.say('assert got is None, f"expected nothing, got {got}"')
+            else:
+                self.calls.say('assert got is not None, "expected a checkpoint, got nothing"')
+            return
+        if tree is None:
+            raise CannotTell("the checkpoint that is read is not one of the program's")
+        self._tuple(tree, "got", self.path)
+
+    def _agrees(self, row: Mapping[str, Any]) -> bool:
+        """Whether the difference can lie in this row: the model expects there what the evidence says."""
+        path = self.path[1:]
+        if path[:1] in (("lost",), ("writes_order",), ("reserved_metadata",), ("found",)):
+            return True
+        if "~" in "".join(path) or path[:1] == ("channel_versions",):
+            return place(sorted_writes(row), path[:2]) != ABSENT
+        return _told(place(sorted_writes(row), path)) == _told(self.expected)
+
+    def _tuple(self, tree: Mapping[str, Any], name: str, path: tuple[str, ...]) -> None:
+        head = path[0]
+        key = _place(tree, self.oracle)
+        if head in ("config", "parent_config"):
+            self._config(f"{name}.{head}", path)
+        elif head == "writes_order":
+            expected = ", ".join(map(self._write, tree["pending_writes"]))
+            self._equal(f"[list(write) for write in {name}.pending_writes]", f"[{expected}]")
+        elif head == "pending_writes":
+            self._pending(tree, name, path)
+        elif head == "lost":
+            self._lost(name, path)
+        elif head in ("channel_versions", "versions_seen"):
+            self._versions(name, path, key)
+        elif head == "channel_values" and len(path) > 1:
+            channels = self.calls.values.get(key, {})
+            channel = _channel(path[1:], channels)
+            base = f'{name}.checkpoint["channel_values"]'
+            self._inside(base, channel, ".".join(path[1:]), path, channels.get(channel))
+        else:
+            base = f"{name}.metadata" if "metadata" in head else f"{name}.checkpoint"
+            keys = path[1:] if "metadata" in head else path
+            self._plain(base, keys)
+
+    def _config(self, base: str, path: tuple[str, ...]) -> None:
+        if self.expected is None:
+            self._equal(base, "None")
+            return
+        key, expected = path[-1] if len(path) > 1 else "checkpoint_id", self.expected
+        if isinstance(expected, Mapping):
+            expected = expected["configurable"]["checkpoint_id"]
+        self._equal(f'(({base} or {{}}).get("configurable") or {{}}).get({key!r})', self._name(expected))
+
+    def _versions(self, name: str, path: tuple[str, ...], key: tuple[str, str, int]) -> None:
+        base = f'{name}.checkpoint["{path[0]}"]'
+        skip = 2 if path[0] == "versions_seen" else 1
+        for part in path[1:skip]:
+            base = f"{base}[{part!r}]"
+        versions = self.calls.versions.get(key, {})
+        channel = ".".join(path[skip:])
+        if channel in versions:
+            found = f"{base}.get({channel!r}, {ABSENT!r})"
+            self._equal(found, versions[channel][1], by_type=True)
+        else:
+            self._plain(f"{name}.checkpoint", path)
+
+    def _lost(self, name: str, path: tuple[str, ...]) -> None:
+        channel = ".".join(path[2:])
+        if path[1] == "channel_values":
+            found = f'{name}.checkpoint["channel_values"].get({channel!r})'
+        else:
+            found = f"[w[2] for w in {name}.pending_writes if w[1] == {channel!r}][-1]"
+        self.calls.say(f"found = {found}")
+        self.calls.say('assert found is not None, "a value that was stored came back as None"')
+
+    def _pending(self, tree: Mapping[str, Any], name: str, path: tuple[str, ...]) -> None:
+        """The writes as a whole, by task: a single one that differs says little."""
+        writes = sorted_writes(tree)["pending_writes"]
+        expected = [self._write(write) for write in writes]
+        found = f"[list(write) for write in {name}.pending_writes]"
+        tasks = {write[0] for write in writes}
+        special = any(str(write[1]).startswith("__") for write in writes)
+        if len(writes) > 1 and (len(tasks) > 1 or special):
+            found = f"sorted({found}, key=lambda w: w[:2])"
+            order = sorted(range(len(writes)), key=lambda n: [str(part) for part in writes[n][:2]])
+            expected = [expected[n] for n in order]
+        simple = all(_simple(write[2]) for write in writes)
+        self._equal(found, f"[{', '.join(expected)}]", by_type=not simple or self._alike())
+
+    def _write(self, write: Sequence[Any]) -> str:
+        return f"[{literal(str(write[0]))}, {literal(str(write[1]))}, {self._value(write[2])}]"
+
+    def _inside(
+        self, base: str, channel: str, dotted: str, path: tuple[str, ...], value: Any
+    ) -> None:
+        """Compare within a channel's value: the whole of it where its parts have no plain path."""
+        if dotted == channel and ABSENT in (self.expected, self.got):
+            by_type = self.got != ABSENT and self.expected != ABSENT
+            expected = repr(ABSENT) if self.expected == ABSENT else self._source(value)
+            self._equal(f"{base}.get({channel!r}, {ABSENT!r})", expected, by_type)
+        elif _simple(self.expected) and _simple(self.got) and ABSENT not in (self.expected, self.got):
+            whole = self._source(value)
+            self._equal(f"{base}[{channel!r}]", whole, by_type=self._alike())
+        else:
+            self._equal(f"{base}[{channel!r}]", self._source(value), by_type=True)
+
+    def _plain(self, base: str, keys: tuple[str, ...]) -> None:
+        """Compare at a path of plain keys, e.g. in metadata."""
+        clean = [k for k in keys if not k.startswith("~")]
+        for part in clean[:-1]:
+            base = f"{base}[{int(part) if part.isdigit() else repr(part)}]"
+        found = base
+        if clean:
+            last = clean[-1]
+            found = f"{base}.get({last!r}, {ABSENT!r})" if not last.isdigit() else f"{base}[{last}]"
+        try:
+            expected = self._name(self.expected)
+        except Unknown as unknown:
+            raise CannotTell("the expected value cannot be written down") from unknown
+        self._equal(found, expected, by_type=self._alike())
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def _name(self, tree: Any) -> str:
+        text = expression(tree)
+        if "cid(" in text:
+            self.calls.helpers.add("cid")
+        if isinstance(tree, str) and not text.startswith("cid(") and _is_thread(tree):
+            return literal(self.calls.prefix + tree.partition("-")[2])
+        return text
+
+    def _value(self, tree: Any) -> str:
+        """Source for a value that was stored: as the program wrote it, or as its serializer returns it."""
+        for value in self._stored():
+            if canon(zoo.build(value)) == tree:
+                return self.calls.source(value)
+        try:
+            return expression(tree)
+        except Unknown:
+            for value in self._stored():
+                if canon(self.oracle.model.normalize(zoo.build(value))) == tree:
+                    return self._source(value)
+        raise CannotTell("the expected value cannot be written down")
+
+    def _source(self, value: Any) -> str:
+        text = self.calls.source(value)
+        if self.oracle.survives(zoo.build(value)):
+            return text
+        return f"saver.serde.loads_typed(saver.serde.dumps_typed({text}))"
+
+    def _stored(self) -> list[Any]:
+        values = [value for held in self.calls.values.values() for value in held.values()]
+        for op in walk(tuple(self.oracle.ops)):
+            if isinstance(op, Writes):
+                values += [value for _, value in op.items]
+        return values
+
+    def _alike(self) -> bool:
+        """Whether ``==`` would call both sides equal although they are not: 1, 1.0 and True."""
+        try:
+            left, right = expression(self.expected), expression(self.got)
+            return bool(eval(left, {"cid": str}) == eval(right, {"cid": str}))
+        except Exception:
+            return True
+
+
+def _path(difference: Mapping[str, Any], dotted: str) -> tuple[str, ...]:
+    given = difference.get("path")
+    return tuple(given) if isinstance(given, (list, tuple)) else tuple(dotted.split("."))
+
+
+def _simple(tree: Any) -> bool:
+    """Whether a tree is JSON without floats or tags, so that ``==`` is a fair comparison."""
+    if isinstance(tree, list):
+        return all(map(_simple, tree))
+    if isinstance(tree, Mapping):
+        return not any(str(k).startswith("~") for k in tree) and all(map(_simple, tree.values()))
+    return tree is None or isinstance(tree, (bool, int, str))
+
+
+def _channel(parts: Sequence[str], channels: Mapping[str, Any]) -> str:
+    """The channel that a path starts with; its name may hold dots."""
+    for end in range(len(parts), 0, -1):
+        if ".".join(parts[:end]) in channels:
+            return ".".join(parts[:end])
+    return parts[0]
+
+
+def _number(tree: Mapping[str, Any]) -> int:
+    return number(str(tree["config"]["configurable"]["checkpoint_id"])) or 0
+
+
+def _place(tree: Mapping[str, Any], oracle: Oracle) -> tuple[str, str, int]:
+    conf = tree["config"]["configurable"]
+    label = str(conf["thread_id"]).removeprefix(f"{oracle.session.nonce}-")
+    return label, str(conf["checkpoint_ns"]), _number(tree)
+
+
+def _is_thread(text: str) -> bool:
+    head = text.partition("-")[0]
+    return len(head) >= 12 and all(char in "0123456789abcdef" for char in head)
+
+
+def _told(tree: Any) -> Any:
+    """A tree with the names that a run makes up replaced by those that last."""
+    if isinstance(tree, str):
+        found = number(tree)
+        return found if found is not None else tree.partition("-")[2] if _is_thread(tree) else tree
+    if isinstance(tree, list):
+        return [_told(item) for item in tree]
+    return {k: _told(v) for k, v in tree.items()} if isinstance(tree, Mapping) else tree

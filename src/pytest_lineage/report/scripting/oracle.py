@@ -1,0 +1,105 @@
+"""What an ideal saver answers to a program, for the parts of an expectation that evidence leaves out.
+
+It is the suite's own model, driven by a session over a saver that stores nothing: what the saver answers
+does not matter here, only what the model says.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from lineage_conformance import contract, observe
+from lineage_conformance.canon import canon
+from lineage_conformance.handles import Handle, Loop
+from lineage_conformance.program import Get, List, Op, OwnLoop, Program, Together, walk
+from lineage_conformance.session import Session
+from pytest_lineage.report.scripting.literals import ABSENT
+
+MOST_LENIENT = 4
+"""Operations that may have been refused, of which every combination is tried."""
+
+
+class _Deaf:
+    """A saver that takes everything and stores nothing."""
+
+    def __init__(self) -> None:
+        self.serde = contract.base_saver().serde
+
+    def get_next_version(self, current: Any, channel: Any) -> str:
+        return f"{int(str(current or 0).partition('.')[0]) + 1:08d}.0"
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
+
+    def list(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        return iter(())
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
+class Oracle:
+    """The model after a program, up to and including the operation that showed a difference."""
+
+    def __init__(self, ops: Sequence[Op]) -> None:
+        saver, self.ops = _Deaf(), ops
+        own = any(isinstance(op, OwnLoop) for op in walk(tuple(ops)))
+        loop = Loop() if own else cast(Loop, None)
+        try:
+            self.session = Session(lambda: Handle(saver, loop), "sync")
+            self.session.run(Program(tuple(ops)))
+        finally:
+            if own:
+                loop.close()
+        self.model = self.session.model
+
+    def tuple(self, op: Get) -> dict[str, Any] | None:
+        """What `get` answers, as a tree."""
+        id = None if op.id is None else self.session.id(op.id)
+        return self.model.get(self.session.thread(op.thread), op.ns, id)
+
+    def rows(self, op: List) -> Sequence[dict[str, Any]]:
+        """What `list` answers, as trees."""
+        return self.session._listed(op)
+
+    def delta(self, op: Any) -> dict[str, Any]:
+        """What `delta_history` answers, as a tree."""
+        id = None if op.id is None else self.session.id(op.id)
+        return self.model.delta(self.session.thread(op.thread), op.ns, id, op.channels)
+
+    def survives(self, value: Any) -> bool:
+        """Whether the usual serializer gives this live value back as it is."""
+        try:
+            return bool(canon(self.model.normalize(value)) == canon(value))
+        except Exception:
+            return True
+
+
+def place(tree: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """The subtree of a tuple's tree at a path of a difference; `ABSENT` where there is none."""
+    node: Any = tree
+    if path and path[0] not in tree:
+        node = tree["checkpoint"]
+    for part in path:
+        if isinstance(node, Mapping) and part in node:
+            node = node[part]
+        elif isinstance(node, list) and part.isdigit() and int(part) < len(node):
+            node = node[int(part)]
+        else:
+            return ABSENT
+    return node
+
+
+def sorted_writes(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The tree with its pending writes in the order in which a session compares them."""
+    return {**tree, "pending_writes": sorted(tree["pending_writes"], key=observe.slot)}
+
+
+def refusals(ops: Sequence[Op]) -> Iterator[tuple[int, ...]]:
+    """Combinations of operations that a saver may have refused: none first."""
+    lenient = [n for n, op in enumerate(ops[:-1]) if getattr(op, "lenient", False)]
+    inner = [n for n, op in enumerate(ops) if isinstance(op, (Together, OwnLoop))]
+    for size in range(min(len(lenient), MOST_LENIENT) + 1):
+        yield from (c for c in itertools.combinations(lenient, size) if not set(c) & set(inner))
