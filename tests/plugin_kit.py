@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 # A run of pytest inside this process forgets what it imported. What is imported here stays, and is not
 # imported anew by each of them.
+import langgraph.checkpoint.memory
 import pytest_lineage.collector
 import pytest_lineage.gather
 import pytest_lineage.report.jsonl
@@ -18,6 +20,8 @@ import pytest_lineage.session
 import pytest_lineage.state
 import pytest_lineage.summary  # noqa: F401
 from lineage_conformance import law
+from lineage_conformance.law import Law
+from pytest_lineage.run.rows import Row
 
 law.all_laws()
 
@@ -90,14 +94,75 @@ def module(name: str, saver: str, *, attribute: str = "make", extra: str = "") -
     )
 
 
+Told = tuple[str, str]
+"""A verdict and its reason."""
+
+EVIDENCE = {
+    "program": {"format": 1, "ops": [{"op": "put", "id": 1}, {"op": "get", "id": 1}]},
+    "differences": [{"op": 1, "at": "get:found", "expected": "a checkpoint", "got": "nothing"}],
+}
+
+
+class FakeRun:
+    """Stands for a target's worker, so that tests about nodes and words need no process."""
+
+    faces: ClassVar[tuple[str, ...]] = ("sync", "async")
+    tell: ClassVar[Callable[[str, str], Told]] = staticmethod(lambda law, face: ("holds", ""))
+    open: ClassVar[list[str]] = []
+    """Texts of the targets that were started and not closed."""
+
+    def __init__(self, text: str, options: Any, postgres: Any) -> None:
+        self.text, self.options = text, options
+        self.about: dict[str, Any] = {}
+
+    def start(self) -> dict[str, Any]:
+        """Open the target."""
+        self.open.append(self.text)
+        self.about = {
+            "name": self.text, "faces": list(self.faces), "absent": {"async": "no"}, "versions": {},
+        }  # fmt: skip
+        return self.about
+
+    def judge(self, item: Law, face: str) -> Row:
+        """The verdict that the test wants."""
+        verdict, reason = self.tell(item.id, face)
+        bad = verdict in ("broken", "hangs")
+        return Row(
+            item.id, face, self.text, item.level.value, verdict, item.group, item.sentence, item.source,
+            item.meaning, item.reports, reason, {**EVIDENCE, "law": item.id} if bad else None,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Close the target."""
+        if self.text in self.open:
+            self.open.remove(self.text)
+
+
 class Project:
     """A folder with savers and test modules, and pytest runs in it."""
 
-    def __init__(self, pytester: pytest.Pytester) -> None:
-        self.pytester = pytester
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pytester, self._patch = pytester, monkeypatch
         self.path = pytester.path
-        pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+        self.ini()
         self.write("savers.py", SAVERS)
+        for name in [name for name in os.environ if name.startswith("LINEAGE_")]:
+            monkeypatch.delenv(name)
+
+    def ini(self, text: str = "") -> None:
+        """Write the ini file."""
+        self.pytester.makeini(
+            f"[pytest]\npythonpath = .\n{text}\n"
+        )
+
+    def fake(
+        self, tell: Callable[[str, str], Told] | None = None, faces: tuple[str, ...] = ("sync", "async")
+    ) -> list[str]:
+        """Let `tell` say every verdict from now on; the targets that are open are returned."""
+        known = {"faces": faces, "open": [], "tell": staticmethod(tell or (lambda law, face: ("holds", "")))}
+        made = type("Scripted", (FakeRun,), known)
+        self._patch.setattr("pytest_lineage.run.engine.TargetRun", made)
+        return made.open
 
     def write(self, name: str, text: str) -> Path:
         """Write a file below the folder."""
@@ -106,24 +171,21 @@ class Project:
         file.write_text(text, encoding="utf-8")
         return file
 
-    def declare(self, saver: str, name: str = "acme", **more: Any) -> None:
+    def declare(self, saver: str = "Sound", name: str = "acme", **more: Any) -> None:
         """Write ``test_acme.py`` with one target."""
         self.write(f"test_{name}.py", module(name, saver, **more))
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """Run pytest in this process."""
-        return self.pytester.runpytest_inprocess("-p", "no:randomly", *arguments)
+        """Run pytest in this process, with no plugins but ours: other plugins import much at each start."""
+        with self._patch.context() as patch:
+            patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+            return self.pytester.runpytest_inprocess("-p", "pytest_lineage.plugin", *arguments)
 
     def spawn(self, *arguments: str) -> pytest.RunResult:
-        """Run pytest in a process of its own."""
+        """Run pytest in a process of its own, with every plugin that is installed."""
         return self.pytester.runpytest_subprocess(*arguments)
 
     def ids(self, *arguments: str) -> list[str]:
         """Ids of the items that would run."""
         result = self.run("--collect-only", "-q", *arguments)
         return [line for line in result.outlines if "::" in line]
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSONL report."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -35,7 +35,14 @@ def faults(schema: dict[str, Any], value: Any) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(value)]
 
 
-KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+KINDS = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
 
 
 def small_faults(root: dict[str, Any], rule: dict[str, Any], value: Any, at: str) -> list[str]:
@@ -78,7 +85,9 @@ def test_document_is_valid(make: Callable[[], dict[str, Any]]) -> None:
 
 
 @MAKE
-def test_every_line_is_valid_and_reads_back(make: Callable[[], dict[str, Any]], tmp_path: Path) -> None:
+def test_every_line_is_valid_and_reads_back(
+    make: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
     document, file = make(), tmp_path / "run.jsonl"
     jsonl.write(file, document)
     lines = [json.loads(line) for line in file.read_text("ascii").splitlines()]

@@ -20,7 +20,13 @@ def test_verdict_then_failures_then_table() -> None:
     text = markdown.render(samples.broken())
     places = [
         text.index(word)
-        for word in ("BROKEN", "<b>MUST broken</b>", "<b>SHOULD broken</b>", "| group |", "installed")
+        for word in (
+            "BROKEN",
+            "<b>MUST broken</b>",
+            "<b>SHOULD broken</b>",
+            "| group |",
+            "installed",
+        )
     ]
     assert places == sorted(places)
 
@@ -64,5 +70,7 @@ def test_fence_is_longer_than_any_in_the_text() -> None:
 
 
 def test_inline_text_names_nobody_and_links_nothing() -> None:
-    assert markdown.escape("@user #1 a_b <x> a|b") == "&#64;user &#35;1 a&#95;b &#60;x&#62; a&#124;b"
+    assert (
+        markdown.escape("@user #1 a_b <x> a|b") == "&#64;user &#35;1 a&#95;b &#60;x&#62; a&#124;b"
+    )
     assert markdown.code("a|b`c") == "<code>a&#124;b&#96;c</code>"

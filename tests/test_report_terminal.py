@@ -22,7 +22,9 @@ def golden(name: str, text: str) -> None:
     path = GOLDEN / name
     if os.environ.get("LINEAGE_UPDATE_GOLDEN") == "1":
         path.write_text(text + "\n", encoding="utf-8", newline="\n")
-    assert text + "\n" == path.read_text(encoding="utf-8"), f"{name} differs; see tests/golden/__init__.py"
+    assert text + "\n" == path.read_text(encoding="utf-8"), (
+        f"{name} differs; see tests/golden/__init__.py"
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -34,7 +36,9 @@ def test_golden(sample: str, shape: str) -> None:
 
 
 def test_golden_verbose() -> None:
-    golden("broken-verbose.txt", terminal.render(samples.broken(), verbose=True, width=80, color=False))
+    golden(
+        "broken-verbose.txt", terminal.render(samples.broken(), verbose=True, width=80, color=False)
+    )
 
 
 @pytest.mark.parametrize("width", [30, 50, 64, 80, 120, 300])
@@ -44,7 +48,9 @@ def test_nothing_is_wider_than_the_terminal(sample: str, width: int) -> None:
     allowed = min(max(width, 40), 120)
     long = [line for line in text.splitlines() if columns(line) > allowed]
     # A command is never broken in the middle of a word: it is there to be pasted.
-    assert [line for line in long if not re.match(r"  (pytest-lineage check|  --laws) ", line)] == []
+    assert [
+        line for line in long if not re.match(r"  (pytest-lineage check|  --laws) ", line)
+    ] == []
 
 
 def test_colour_changes_nothing_but_colour() -> None:
@@ -198,7 +204,10 @@ def test_marks_are_under_what_differs() -> None:
         ("list:row.pending_writes", "the pending writes in a row of list"),
         ("list:rows", "the rows that list gives"),
         ("put:returned.configurable.checkpoint_id", "the config that put returned (checkpoint_id)"),
-        ("delta_history:history.d.writes", "the history of channel d: writes as delta_history shows it"),
+        (
+            "delta_history:history.d.writes",
+            "the history of channel d: writes as delta_history shows it",
+        ),
         ("nonsense", " after nonsense"),
     ],
 )
@@ -236,7 +245,9 @@ def test_tree_shows_forks_writes_events_and_the_wrong_node() -> None:
         {"op": "copy_thread"}, {"op": "prune"}, {"op": "delete_thread"},
         {"op": "get", "id": 3},
     ]})  # fmt: skip
-    lines = tree.lineage(ops, {"op": 9, "at": "get:found", "expected": "a checkpoint", "got": "nothing"})
+    lines = tree.lineage(
+        ops, {"op": 9, "at": "get:found", "expected": "a checkpoint", "got": "nothing"}
+    )
     assert [(line.text, line.mark) for line in lines] == [
         ("thread t (copied to copy; pruned (keep_latest); deleted)", ""),
         ("#1  a='x'", ""),

@@ -246,6 +246,13 @@ def _fields(put: Put) -> dict[str, Any]:
     return {f.name: getattr(put, f.name) for f in dataclasses.fields(put)}
 
 
+def branching_focus() -> st.SearchStrategy[Any]:
+    """Conversations of a few turns, for kind branching."""
+    from lineage_conformance.laws.branching_strategies import tales
+
+    return tales()
+
+
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "put": put_focus,
     "line": line_focus,
@@ -259,6 +266,7 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "values": values_focus,
     "reopen": reopen_focus,
     "mixed": mixed_focus,
+    "branching": branching_focus,
 }
 
 

@@ -130,7 +130,9 @@ _FACTORIES: dict[str, tuple[Callable[..., Any], bool]] = {
 NAMES = tuple(_FACTORIES)
 
 
-REFERENCES: dict[str, str] = {}
+REFERENCES: dict[str, str] = {
+    "branching": "lineage_reference.branching:make",
+}
 """Kind: the callable in `lineage_reference` that makes the reference from a saver and a store."""
 
 

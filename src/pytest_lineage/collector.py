@@ -51,7 +51,11 @@ class TargetNode(pytest.Collector):
         unused = set(picked)
         for law in state.laws.values():
             for face in state.faces:
-                item: LawItem = LawItem.from_parent(self, name=f"{law.id}[{face}]")
+                name = f"{law.id}[{face}]"
+                # The id is given, not derived: pytest 9 tells the brackets from the name only in a whole id.
+                item: LawItem = LawItem.from_parent(
+                    self, name=name, nodeid=f"{self.nodeid}::{name}"
+                )
                 item.bind(state, law, face)
                 wanted = [p for p in picked if session.matches(item.nodeid, p)]
                 unused.difference_update(wanted)

@@ -141,7 +141,9 @@ def broken() -> dict[str, Any]:
     for face in FACES:
         reason = "needs langgraph-checkpoint>=5.0, installed is 4.3.2"
         rows.append(row("delta_history.answers", face, verdict="not-applicable", reason=reason))
-    rows.append(row("writes.first-wins", verdict="known", reason="known since 2024-05-01: acme/saver#7"))
+    rows.append(
+        row("writes.first-wins", verdict="known", reason="known since 2024-05-01: acme/saver#7")
+    )
     rows.append(
         row("writes.exactly-once", verdict="engine", reason="the engine sends the write twice")
     )
@@ -230,7 +232,9 @@ def unusable() -> dict[str, Any]:
         {"name": "reference", "fault": "KeyError: 'x'\nTraceback (most recent call last):\n  ...", "seconds": 0.1},
         target("half", incomplete="1 MUST without a verdict, first put.is-readable[sync]", seconds=9.0),
     ]  # fmt: skip
-    late = row("put.is-readable", "sync", "half", verdict="inconclusive", reason="not run: time limit")
+    late = row(
+        "put.is-readable", "sync", "half", verdict="inconclusive", reason="not run: time limit"
+    )
     return document(targets, [late, row("put.twice", "sync", "half")], 2)
 
 

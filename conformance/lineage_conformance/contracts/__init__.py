@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 
-KINDS: dict[str, tuple[str, str]] = {"saver": ("lineage_conformance.contracts.saver", "Saver")}
+KINDS: dict[str, tuple[str, str]] = {
+    "saver": ("lineage_conformance.contracts.saver", "Saver"),
+    "branching": ("lineage_conformance.contracts.branching", "Branching"),
+}
 """Kind of target: the module and the name of its protocol (the async form is ``Async`` + name)."""
 
 

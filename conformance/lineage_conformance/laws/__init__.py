@@ -8,7 +8,7 @@ import importlib.util
 
 GROUPS: tuple[str, ...] = (
     "put", "versions", "values", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
-    "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security",
+    "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security", "machine",
     "branching", "branching_workspace", "branching_creation",
 )  # fmt: skip
 """Modules in the order in which their laws run: causes before consequences."""

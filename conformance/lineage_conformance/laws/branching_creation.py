@@ -153,7 +153,8 @@ def _killed(stage: Stage, tale: Tale) -> Iterator[Diff]:
             try:
                 yield from _seen_by_others(stage, line, turn, phase, other)
                 stage.call("sweep", 0, on=other)
-                for thread in sorted(set(seen) - stage.lines.keys()):
+                whole = stage.visible(line, on=other)
+                for thread in sorted(set(seen) - stage.lines.keys() - set(whole)):
                     yield from stage.compare("sweep", ("thread",), [], stage.dump(thread))
                     gone = stage.refused("conversation", thread, on=other)
                     yield from stage.compare("sweep", ("unknown",), True, gone)

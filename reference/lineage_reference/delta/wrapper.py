@@ -73,8 +73,8 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
         return result
 
     async def aput(self, config: Config, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
-        """As `put`. The values are serialized before anything is awaited: nodes may change them later."""
-        plan = await asyncio.to_thread(self._plan, config, checkpoint, new_versions)
+        """As `put`. The values are serialized before anything is awaited: nodes may change them then."""
+        plan = self._plan(config, checkpoint, new_versions)
         stored = plan is not None and plan.sole and await asyncio.to_thread(self._send, plan)
         reduced = plan.reduced(checkpoint) if plan is not None and stored else checkpoint
         result = await self.inner.aput(config, _escaped(reduced), metadata, new_versions)

@@ -36,7 +36,10 @@ def document(
     return redact(
         {
             "format": FORMAT,
-            "suite": {"name": "pytest-lineage", "version": contract.version("pytest-lineage") or "0"},
+            "suite": {
+                "name": "pytest-lineage",
+                "version": contract.version("pytest-lineage") or "0",
+            },
             "kind": kind,
             "profile": profile,
             "python": platform.python_version(),

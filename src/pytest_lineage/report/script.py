@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 from lineage_conformance import contract, zoo
 from lineage_conformance.handles import halves
-from lineage_conformance.program import Get, List, Op, OwnLoop, Program, Put, Writes, walk
+from lineage_conformance.program import Get, List, Op, OwnLoop, Program, Put, Together, Writes, walk
 from pytest_lineage.report.scripting.calls import Calls, Line
 from pytest_lineage.report.scripting.checks import CannotTell, Check
 from pytest_lineage.report.scripting.literals import ABSENT, WIDTH, broken
@@ -41,7 +42,9 @@ class Broken:
         evidence = row.get("evidence") or {}
         data = evidence.get("program")
         if not data or not evidence.get("differences"):
-            raise ScriptError(f"{row['law']}[{row['face']}] left no program that shows a difference")
+            raise ScriptError(
+                f"{row['law']}[{row['face']}] left no program that shows a difference"
+            )
         if "graph" in data:
             raise ScriptError(f"{row['law']} is about a graph, not about calls of a saver")
         try:
@@ -55,7 +58,9 @@ class Broken:
 
 
 def script(
-    what: Broken | Mapping[str, Any], target: str | Opening, factory: Callable[..., Any] | None = None
+    what: Broken | Mapping[str, Any],
+    target: str | Opening,
+    factory: Callable[..., Any] | None = None,
 ) -> str:
     """The script for a broken law (a `Broken` or a report's row) on a target.
 
@@ -79,10 +84,12 @@ def _lines(what: Broken, made: Opening, level: int) -> list[str]:
     index = first["op"]
     ops, last = ops[:index], ops[index]
     refused, oracle = _oracle([*ops, last], first)
+    either = _either([*ops, last], refused, first)
     calls = _calls(what, made)
+    calls.compact = level == 2
     calls.start(0)
     try:
-        _body(calls, ops, refused, what)
+        _body(calls, ops, refused, either, what)
         Check(calls, last, what.differences, oracle).add()
     except CannotTell as error:
         raise ScriptError(f"{what.law}: {error}") from None
@@ -94,9 +101,15 @@ def _calls(what: Broken, made: Opening) -> Calls:
     writer, reader = halves(what.face)  # type: ignore[arg-type]
     own = any(isinstance(op, OwnLoop) for op in walk(what.program.ops))
     labels = {str(getattr(op, "thread", "t")) for op in walk(what.program.ops)}
-    return Calls(
-        made, writer, reader, "async" in what.face or made.is_async or own, "run-" if "" in labels else ""
-    )
+    wanted = {
+        (op.thread, op.ns or "", op.parent if isinstance(op, Put) else op.id)
+        for op in walk(what.program.ops)
+        if isinstance(op, (Put, Writes, Get)) and op.via == "returned"
+    }
+    is_async = "async" in what.face or made.is_async or own
+    several = any(isinstance(op, Together) for op in what.program.ops) and len(labels) > 1
+    prefix = "run-" if "" in labels or several else ""
+    return Calls(made, writer, reader, is_async, prefix, wanted)
 
 
 def _oracle(ops: Sequence[Op], difference: Mapping[str, Any]) -> tuple[tuple[int, ...], Oracle]:
@@ -112,6 +125,17 @@ def _oracle(ops: Sequence[Op], difference: Mapping[str, Any]) -> tuple[tuple[int
     return best
 
 
+def _either(ops: Sequence[Op], refused: Sequence[int], difference: Mapping[str, Any]) -> set[int]:
+    """Operations whose refusal would change nothing about what is expected."""
+    found = set()
+    for number, op in enumerate(ops[:-1]):
+        if getattr(op, "lenient", False) and number not in refused:
+            rest = [other for n, other in enumerate(ops) if n not in (*refused, number)]
+            if _fits(Oracle(rest), ops[-1], difference):
+                found.add(number)
+    return found
+
+
 def _fits(oracle: Oracle, op: Op, difference: Mapping[str, Any]) -> bool:
     """Whether the model expects what the evidence says was expected."""
     kind, _, dotted = str(difference["at"]).partition(":")
@@ -124,8 +148,10 @@ def _fits(oracle: Oracle, op: Op, difference: Mapping[str, Any]) -> bool:
             return tree is not None
         if tree is None:
             return False
-        found = place(sorted_writes(tree), path)
-        return _alike(found, expected)
+        tree = sorted_writes(tree)
+        if expected == ABSENT and place(tree, path[:-1]) == ABSENT:
+            return False
+        return _alike(place(tree, path), expected)
     if isinstance(op, List) and path[0] == "rows":
         return len(oracle.rows(op)) == len(expected)
     return True
@@ -136,23 +162,51 @@ def _alike(found: Any, expected: Any) -> bool:
         return bool(found == expected)
     if isinstance(found, str) and isinstance(expected, str):
         return found == expected or "-0000-6000-8000-" in found or expected.endswith(found[12:])
-    return isinstance(found, dict) and "configurable" in found or bool(found == expected)
+    return (isinstance(found, dict) and "configurable" in found) or bool(found == expected)
 
 
-def _body(calls: Calls, ops: Sequence[Op], refused: Sequence[int], what: Broken) -> None:
+def _body(
+    calls: Calls, ops: Sequence[Op], refused: Sequence[int], either: set[int], what: Broken
+) -> None:
     scribbled = "scribbled" in repr(what.differences[0]) or "scribbled" in repr(what.differences)
+    skip = 0
     for number, op in enumerate(ops):
-        if number in refused:
+        if skip:
+            skip -= 1
+            continue
+        alike = _alike_writes(ops[number:]) if calls.compact else []
+        if len(alike) > 3 and not set(refused) & set(range(number, number + len(alike))):
+            calls.many_writes(alike)
+            skip = len(alike) - 1
+        elif number in refused or number in either:
             calls.need("import contextlib")
             calls.do(op)
             call = calls.lines.pop()
-            calls.say("with contextlib.suppress(Exception):  # a refusal must change nothing", simple=False)
+            calls.say(
+                "with contextlib.suppress(Exception):  # a refusal must change nothing",
+                simple=False,
+            )
             calls.say(call.text, 1)
-            calls.say('raise SystemExit(print("PASS: it was not refused"))', 1)
+            if number in refused:
+                calls.say('raise SystemExit(print("PASS: it was not refused"))', 1)
         elif scribbled and getattr(op, "scribble", False):
             _scribble(calls, op, what)
         else:
             calls.do(op)
+
+
+def _alike_writes(ops: Sequence[Op]) -> list[Writes]:
+    """The writes at the start of `ops` that differ in task and items only, one item each."""
+    found: list[Writes] = []
+    for op in ops:
+        if not isinstance(op, Writes) or len(op.items) != 1 or op.scribble:
+            break
+        if found and dataclasses.replace(op, task="", items=()) != dataclasses.replace(
+            found[0], task="", items=()
+        ):
+            break
+        found.append(op)
+    return found
 
 
 def _scribble(calls: Calls, op: Op, what: Broken) -> None:
@@ -177,7 +231,11 @@ def _scribble(calls: Calls, op: Op, what: Broken) -> None:
         assert isinstance(op, Put)
         calls.say(f"args = ({', '.join(calls.put(op))})")
         calls.say(calls.call(calls.writer, calls.name(op.handle), "put", ["*args"]))
-        root, keys = ("args[2]", parts[1:]) if parts[0] == "metadata" else (f'args[1]["{parts[0]}"]', parts[1:])
+        root, keys = (
+            ("args[2]", parts[1:])
+            if parts[0] == "metadata"
+            else (f'args[1]["{parts[0]}"]', parts[1:])
+        )
     keys = [key for key in keys if not key.startswith("~")]
     append = isinstance(got, list)
     for key in keys if append else keys[:-1]:
@@ -197,15 +255,20 @@ def _assembled(what: Broken, made: Opening, calls: Calls, level: int) -> list[st
     if hang:
         imports["import faulthandler"] = None
     title = f"# {what.law} ({what.level}): {what.sentence}"
-    lines = textwrap.wrap(_ascii(title), WIDTH, subsequent_indent="#   ", max_lines=2)
+    lines = textwrap.wrap(
+        _ascii(title), WIDTH, subsequent_indent="#   ", max_lines=1 if level == 2 else 2
+    )
     lines += _imports(imports)
     lines += ["", *made.before] if made.before else []
     for name in sorted(calls.helpers):
         if name.startswith("zoo:"):
-            lines += zoo.ZOO[name[4:]].defines.splitlines()
+            defines = zoo.ZOO[name[4:]].defines.splitlines()
+            lines += _together(defines) if level == 2 else defines
     lines += ["", *_helpers(calls, what)]
     if hang:
-        lines.append("faulthandler.dump_traceback_later(10, exit=True)  # a hang ends here, with its stack")
+        lines.append(
+            "faulthandler.dump_traceback_later(10, exit=True)  # a hang ends here, with its stack"
+        )
     body = _joined(calls.lines) if level == 2 else calls.lines
     if calls.is_async:
         lines += ["", "async def main():"]
@@ -230,29 +293,42 @@ def _imports(found: Mapping[str, None]) -> list[str]:
 def _helpers(calls: Calls, what: Broken) -> list[str]:
     """The small functions at the top: ids, configs, checkpoints."""
     lines = []
+    if "meta" in calls.helpers:
+        lines.append('meta = lambda n: {"source": "loop", "step": n}')
     if calls.helpers & {"at", "cp", "cid"}:
         lines.append('cid = "1f{:06x}-0000-6000-8000-000000000000".format')
     if "at" in calls.helpers:
         lines += [
             'def at(thread, n=None, ns=""):',
-            '    more = {} if n is None else {"checkpoint_id": cid(n)}',
-            '    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, **more}}',
+            '    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns,'
+            ' **({"checkpoint_id": cid(n)} if n else {})}}',
         ]
     if "cp" in calls.helpers:
         ids = [op.id for op in walk(what.program.ops) if isinstance(op, Put)]
-        time = '"2024-01-01T00:00:{n:02}+00:00"'
-        if max(ids, default=0) > 59:
+        time = '"2024-01-01T00:{n // 60:02}:{n % 60:02}+00:00"'
+        if max(ids, default=0) < 60:
+            time = '"2024-01-01T00:00:{n:02}+00:00"'
+        elif max(ids) >= 3600:
             time = '"2024-01-01T{n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}+00:00"'
         more = ', "pending_sends": []' if "pending_sends" in contract.checkpoint_keys() else ""
         if "updated_channels" in contract.checkpoint_keys():
             more += ', "updated_channels": None'
+        fixed = f'"v": {contract.checkpoint_format()}, "versions_seen": {{}}{more}'
         lines += [
             "def cp(n, values, versions, **more):",
-            f'    return {{"v": {contract.checkpoint_format()}, "id": cid(n), "ts": f{time},',
-            '            "channel_values": values, "channel_versions": versions,',
-            f'            "versions_seen": {{}}{more}, **more}}',
+            *broken(f'    head = {{{fixed}, "id": cid(n), "ts": f{time}}}'),
+            '    return {**head, "channel_values": values, "channel_versions": versions, **more}',
         ]
     return lines
+
+
+def _together(lines: Sequence[str]) -> list[str]:
+    """The body of a class on as few rows as it takes."""
+    made: list[Line] = []
+    for line in lines:
+        text = line.lstrip()
+        made.append(Line(text, (len(line) - len(text)) // 4, not text.startswith(("@", "class"))))
+    return ["    " * line.depth + line.text for line in _joined(made)]
 
 
 def _joined(lines: Sequence[Line]) -> list[Line]:

@@ -54,6 +54,10 @@ class Calls:
     is_async: bool
     prefix: str = ""
     """Goes before every thread id where one of them is empty."""
+    wanted: set[Any] = field(default_factory=set)
+    """Checkpoints whose returned config is used later."""
+    compact: bool = False
+    """Spend no row that can be saved."""
     lines: list[Line] = field(default_factory=list)
     imports: dict[str, None] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
@@ -149,7 +153,11 @@ class Calls:
                 parts.append(f"updated_channels={sorted(op.set)!r}")
         meta = {"source": "loop", "step": op.id} if op.meta is None else op.meta
         config = self._extended(op, self.config(op, op.parent))
-        return [config, f"cp({', '.join(parts)})", self.source(meta), _versions(new)]
+        described = self.source(meta)
+        if self.compact and op.meta is None:
+            self.helpers.add("meta")
+            described = f"meta({op.id})"
+        return [config, f"cp({', '.join(parts)})", described, _versions(new)]
 
     def _new(
         self, op: Put, saver: str, versions: Mapping[str, tuple[int, str]]
@@ -169,7 +177,9 @@ class Calls:
 
     def _extended(self, op: Put, config: str) -> str:
         if op.extra:
-            config = f'{{"configurable": {{**{config}["configurable"], **{self.source(op.extra)}}}}}'
+            config = (
+                f'{{"configurable": {{**{config}["configurable"], **{self.source(op.extra)}}}}}'
+            )
         return f'{{**{config}, "metadata": {self.source(op.tags)}}}' if op.tags else config
 
     def source(self, value: Any) -> str:
@@ -188,6 +198,16 @@ class Calls:
         items = ", ".join(f"({channel!r}, {self.source(value)})" for channel, value in op.items)
         parts = [self.config(op, op.id), f"[{items}]", literal(op.task)]
         return [*parts, literal(op.path)] if op.path else parts
+
+    def many_writes(self, ops: Sequence[Writes]) -> None:
+        """Writes that differ in task and item only, as a loop."""
+        pairs = ", ".join(
+            f"({literal(op.task)}, {op.items[0][0]!r}, {self.source(op.items[0][1])})" for op in ops
+        )
+        parts = ["[(channel, value)]", "task", *([literal(ops[0].path)] if ops[0].path else [])]
+        config, saver = self.config(ops[0], ops[0].id), self.name(ops[0].handle)
+        self.say(f"for task, channel, value in [{pairs}]:", simple=False)
+        self.say(self.call(self.writer, saver, "put_writes", [config, *parts]), 1)
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -247,7 +267,7 @@ class Calls:
     def _write(self, op: Put | Writes) -> None:
         key = (op.thread, op.ns, op.id)
         text = self.answer(op)
-        if isinstance(op, Put):
+        if isinstance(op, Put) and key in self.wanted:
             self.returned[key] = f"c{len(self.returned) + 1}"
             text = f"{self.returned[key]} = {text}"
         self.say(text)
@@ -280,14 +300,16 @@ class Calls:
         saver, inside = self.name(op.handle), ", ".join(self.listing(op))
         if self.reader == "async":
             self.say(f"rows = {saver}.alist({inside})")
-            self.say("await anext(rows, None)  # the iterator stays open", simple=False)
-        elif self.is_async:
-            self.need("import asyncio")
-            self.say(f"rows = iter({saver}.list({inside}))")
-            self.say("await asyncio.to_thread(next, rows, None)  # the iterator stays open", simple=False)
+            step = "await anext(rows, None)"
         else:
             self.say(f"rows = iter({saver}.list({inside}))")
-            self.say("next(rows, None)  # the iterator stays open", simple=False)
+            step = (
+                "await asyncio.to_thread(next, rows, None)" if self.is_async else "next(rows, None)"
+            )
+        if self.is_async:
+            self.need("import asyncio")
+        note = "" if self.compact else "  # the iterator stays open"
+        self.say(step + note, simple=not note)
 
     def _reopen(self) -> None:
         if self.opening.manner in ("with", "async with"):
@@ -302,13 +324,16 @@ class Calls:
             calls = [self.answer(op).removeprefix("await ") for op in ops]
             self.say(f"await asyncio.gather({', '.join(calls)})")
             return
-        self.need("from concurrent.futures import ThreadPoolExecutor")
+        self.need(
+            "from concurrent.futures import ThreadPoolExecutor", "from threading import Barrier"
+        )
         was, self.is_async = self.is_async, False
         calls = [f"lambda: {self.answer(op)}" for op in ops]
         self.is_async = was
         self.say(f"calls = [{', '.join(calls)}]")
+        self.say(f"gate = Barrier({len(ops)})")
         self.say(f"with ThreadPoolExecutor({len(ops)}) as pool:", simple=False)
-        self.say("list(pool.map(lambda call: call(), calls))", 1)
+        self.say("list(pool.map(lambda call: (gate.wait(), call()), calls))", 1)
 
     def _own_loop(self, ops: Sequence[Op]) -> None:
         """The sync half, called from inside the loop that drives the saver; it may refuse."""

@@ -8,6 +8,9 @@ import tokenize
 from collections.abc import Mapping
 from typing import Any
 
+LAST_RESORT = 100
+"""Added to the depth of places that are ugly to break at."""
+
 WIDTH = 120
 """Columns of a script."""
 
@@ -15,6 +18,7 @@ ABSENT = "(absent)"
 """How evidence writes that a side has nothing at a path."""
 
 _ID = re.compile(r"1f([0-9a-f]{6})-0000-6000-8000-[0-9a-f]{12,}")
+_RUN = re.compile(r"(.)\1{29,}", re.DOTALL)
 _THREAD = re.compile(r"[0-9a-f]{12,}-(.*)", re.DOTALL)
 
 
@@ -23,13 +27,24 @@ class Unknown(Exception):
 
 
 def literal(text: str) -> str:
-    """A text as source, a long run of one character kept short."""
-    if len(text) > 60 and len(set(text)) == 1:
-        return f"{text[0]!r} * {len(text)}"
-    if len(text) > 90:
-        parts = [repr(text[start : start + 80]) for start in range(0, len(text), 80)]
-        return f"({' '.join(parts)})"
-    return repr(text)
+    """A text as source, long runs of one character kept short."""
+    if not _RUN.search(text):
+        return _chunks(text)
+    start = 0
+    parts: list[str] = []
+    for run in _RUN.finditer(text):
+        if run.start() > start:
+            parts.append(_chunks(text[start : run.start()]))
+        parts.append(f"{run.group(1)!r} * {len(run.group())}")
+        start = run.end()
+    return " + ".join([*parts, *([_chunks(text[start:])] if start < len(text) else [])])
+
+
+def _chunks(text: str) -> str:
+    """A text as adjacent texts, between which a line can be broken."""
+    if len(text) <= 90:
+        return repr(text)
+    return "(" + " ".join(repr(text[at : at + 80]) for at in range(0, len(text), 80)) + ")"
 
 
 def expression(tree: Any) -> str:
@@ -89,28 +104,36 @@ def broken(line: str, width: int = WIDTH) -> list[str]:
     lines, start, text = [], 0, line.lstrip()
     room = width - len(indent)
     while len(text) - start > room:
-        fits = [p for p in places if start < p <= start + room]
+        fits = [p for p in places if start < p[1] <= start + room]
         if not fits:
-            break
-        lines.append(indent + text[start : fits[-1]].rstrip())
-        start = fits[-1]
+            fits = [p for p in places if p[1] > start][:1]
+            if not fits:
+                break
+        late = [p for p in fits if p[1] > start + room // 3] or fits
+        outermost = min(depth for depth, _ in late)
+        end = max(offset for depth, offset in late if depth == outermost)
+        lines.append(indent + text[start:end].strip())
+        start = end
         if len(lines) == 1:
             indent, room = indent + "    ", room - 4
     return [*lines, indent + text[start:].lstrip()]
 
 
-def _places(text: str) -> list[int]:
-    """Offsets at which a line may be broken: after a comma, or between two texts, in brackets."""
-    places, depth, before = [], 0, 0
+def _places(text: str) -> list[tuple[int, int]]:
+    """Depth and offset of places at which a line may be broken: after a comma, or between two texts, in brackets."""
+    places: list[tuple[int, int]] = []
+    depth = before = 0
     try:
         for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
             if token.type == tokenize.OP:
                 depth += (token.string in "([{") - (token.string in ")]}")
+                if token.string in "([{":
+                    places.append((depth + LAST_RESORT, token.end[1]))
                 if token.string == "," and depth:
-                    places.append(token.end[1])
+                    places.append((depth, token.end[1]))
             adjacent = token.type == before == tokenize.STRING
             if adjacent and depth:
-                places.append(token.start[1])
+                places.append((depth, token.start[1]))
             before = token.type
     except (tokenize.TokenError, IndentationError, SyntaxError):
         return places

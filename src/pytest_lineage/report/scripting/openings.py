@@ -53,7 +53,9 @@ def opening(target: str, factory: Callable[..., Any] | None = None) -> Opening:
         folder = path.parent.as_posix()
         imports: tuple[str, ...] = (f"from {path.stem} import {head}",)
         before = () if folder == "." else (f"sys.path.insert(0, {folder!r})",)
-        made = Opening(f"{head}{dot}{rest}()", (*(("import sys",) if before else ()), *imports), before)
+        made = Opening(
+            f"{head}{dot}{rest}()", (*(("import sys",) if before else ()), *imports), before
+        )
         if before:  # the import must come after the path is set
             made = replace(made, imports=("import sys",), before=(*before, *imports))
     else:
@@ -77,10 +79,17 @@ def shaped(made: Opening, name: str, factory: Callable[..., Any] | None) -> Open
     inner = getattr(factory, "__wrapped__", None)
     if inspect.isasyncgenfunction(factory):
         wrapped = f"contextlib.asynccontextmanager({name})({argument})"
-        return replace(made, expression=wrapped, manner="async with", imports=(*made.imports, "import contextlib"))
+        return replace(
+            made,
+            expression=wrapped,
+            manner="async with",
+            imports=(*made.imports, "import contextlib"),
+        )
     if inspect.isgeneratorfunction(factory):
         wrapped = f"contextlib.contextmanager({name})({argument})"
-        return replace(made, expression=wrapped, manner="with", imports=(*made.imports, "import contextlib"))
+        return replace(
+            made, expression=wrapped, manner="with", imports=(*made.imports, "import contextlib")
+        )
     if inspect.isasyncgenfunction(inner):
         return replace(made, manner="async with")
     if inspect.isgeneratorfunction(inner):
@@ -95,8 +104,13 @@ def _entry_point(name: str) -> str:
     return f"your_package:{name if name.isidentifier() else 'factory'}"
 
 
-def _postgres(name: str, module: str, *, aio: bool, pipeline: bool = False, pool: bool = False) -> Opening:
-    imports = ["from os import environ", f"from langgraph.checkpoint.postgres{module} import {name}"]
+def _postgres(
+    name: str, module: str, *, aio: bool, pipeline: bool = False, pool: bool = False
+) -> Opening:
+    imports = [
+        "from os import environ",
+        f"from langgraph.checkpoint.postgres{module} import {name}",
+    ]
     wait = "await " if aio else ""
     after = [f"{wait}{{saver}}.setup()"]
     if not pool:
@@ -105,7 +119,9 @@ def _postgres(name: str, module: str, *, aio: bool, pipeline: bool = False, pool
         # The migrations of setup() cannot run inside a pipeline.
         after = [] if pipeline else after
         note = "an empty database" + (" on which setup() ran" if pipeline else "")
-        return Opening(made, tuple(imports), (), "async with" if aio else "with", tuple(after), note)
+        return Opening(
+            made, tuple(imports), (), "async with" if aio else "with", tuple(after), note
+        )
     kind = "AsyncConnectionPool" if aio else "ConnectionPool"
     imports += ["from psycopg.rows import dict_row", f"from psycopg_pool import {kind}"]
     made = f'{name}({kind}(environ["DSN"], open={not aio}, {_ROWS}))'
