@@ -253,6 +253,13 @@ def branching_focus() -> st.SearchStrategy[Any]:
     return tales()
 
 
+def delta_blobs_focus() -> st.SearchStrategy[Any]:
+    """What happens to lists in up to eight steps, for kind delta."""
+    from lineage_conformance.laws.delta_blobs_strategies import histories
+
+    return histories()
+
+
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "put": put_focus,
     "line": line_focus,
@@ -267,6 +274,7 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "reopen": reopen_focus,
     "mixed": mixed_focus,
     "branching": branching_focus,
+    "delta-blobs": delta_blobs_focus,
 }
 
 

@@ -8,10 +8,8 @@ was made. It runs on langgraph-checkpoint 2.0.2 and later.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
@@ -26,122 +24,12 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-Key = tuple[str, str, str]  # thread, namespace, checkpoint id
-Blob = tuple[str, bytes]  # what a serializer made of one value
+from lineage_reference.space import Blob, Key, Row, Space, Write
 
 # Channels whose latest write counts, with the index that each is stored under. Early releases list
 # only the first two, but their engines send all four.
 SPECIAL = {"__error__": -1, "__scheduled__": -2, "__interrupt__": -3, "__resume__": -4}
 SPECIAL.update(base.WRITES_IDX_MAP)
-
-# Whether the installed contract knows delta channels; before, every state was stored whole.
-DELTA = hasattr(BaseCheckpointSaver, "get_delta_channel_history")
-
-
-class _Write(NamedTuple):
-    task_path: str
-    task_id: str
-    position: int
-    channel: str
-    value: Blob
-
-
-@dataclass(frozen=True)
-class _Row:
-    parent: str | None
-    checkpoint: Blob  # everything but the channel values
-    values: Mapping[str, Blob]
-    channels: frozenset[str]  # the channels that have a version, with or without a value
-    metadata: str  # JSON
-    outputs: Blob | None  # metadata["writes"], see `StrictSaver.put`
-
-
-class Space:
-    """Where strict savers keep their data: savers over one space see the same rows."""
-
-    _named: ClassVar[dict[str, Space]] = {}
-    _naming: ClassVar[threading.Lock] = threading.Lock()
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.rows: dict[Key, _Row] = {}
-        self.writes: dict[Key, dict[tuple[str, int], _Write]] = {}
-
-    @classmethod
-    def named(cls, name: str) -> Space:
-        """Return the space of that name in this process, an empty one at first."""
-        with cls._naming:
-            return cls._named.setdefault(name, cls())
-
-    @classmethod
-    def forget(cls, name: str) -> None:
-        """Drop a name, so that it starts empty again; an unknown name is fine."""
-        with cls._naming:
-            cls._named.pop(name, None)
-
-    def writes_of(self, key: Key) -> tuple[_Write, ...]:
-        """Return the writes of one checkpoint, ordered by task path, task id and position."""
-        return tuple(sorted(self.writes.get(key, {}).values(), key=lambda write: write[:3]))
-
-    def lineage(self, key: Key) -> Iterator[tuple[Key, _Row]]:
-        """Yield a row and its ancestors, as far as the parent links lead and never in a circle."""
-        seen: set[Key] = set()
-        while key not in seen and (row := self.rows.get(key)):
-            seen.add(key)
-            yield key, row
-            if row.parent is None:
-                return
-            key = (*key[:2], row.parent)
-
-    def needed_by(self, key: Key) -> Sequence[Key]:
-        """Return the ancestors without which delta channels of this row would be rebuilt wrongly.
-
-        A channel that has a version here but no value may be a delta channel, which is rebuilt
-        from the nearest ancestor with a value and the writes since. The engine's own signal
-        channels are left out: they often have no value and are never rebuilt.
-        """
-        lineage = self.lineage(key)
-        _, row = next(lineage)
-        missing = row.channels - row.values.keys() if DELTA else set()
-        missing = {c for c in missing if c != "__start__" and not c.startswith("branch:")}
-        needed: list[Key] = []
-        passed: list[Key] = []
-        for ancestor, old in lineage:
-            if not missing:
-                break
-            passed.append(ancestor)
-            written = {write.channel for write in self.writes.get(ancestor, {}).values()}
-            if missing & (written | old.values.keys()):
-                needed += passed
-                passed = []
-            missing -= old.values.keys()
-        return needed
-
-    def drop(self, doomed: Iterable[Key]) -> None:
-        """Remove checkpoints with their writes, except those that a remaining row needs.
-
-        A remaining row whose parent is removed has no parent afterwards.
-        """
-        gone = set(doomed)
-        touched = {key[:2] for key in gone}
-        todo = [key for key in self.rows if key[:2] in touched and key not in gone]
-        for key in todo:  # grows while it is walked: a spared row needs ancestors as well
-            spared = [ancestor for ancestor in self.needed_by(key) if ancestor in gone]
-            gone.difference_update(spared)
-            todo.extend(spared)
-        for key in gone:
-            self.rows.pop(key, None)
-            self.writes.pop(key, None)
-        for key in todo:
-            row = self.rows[key]
-            if row.parent is not None and (*key[:2], row.parent) in gone:
-                self.rows[key] = replace(row, parent=None)
-
-    def drop_threads(self, threads: Iterable[str]) -> None:
-        """Remove everything of the threads, also writes whose checkpoint never came."""
-        names = set(threads)
-        self.rows = {key: row for key, row in self.rows.items() if key[0] not in names}
-        self.writes = {key: kept for key, kept in self.writes.items() if key[0] not in names}
 
 
 class StrictSaver(BaseCheckpointSaver[str]):
@@ -180,7 +68,7 @@ class StrictSaver(BaseCheckpointSaver[str]):
         merge = getattr(base, "get_checkpoint_metadata", lambda _, given: given)
         described = dict(merge(config, metadata))
         outputs = [described.pop("writes")] if "writes" in described else None
-        row = _Row(
+        row = Row(
             parent=get_checkpoint_id(config) or None,
             checkpoint=self._dump({k: v for k, v in checkpoint.items() if k != "channel_values"}),
             values={
@@ -212,7 +100,7 @@ class StrictSaver(BaseCheckpointSaver[str]):
         if not key[2]:
             raise ValueError("writes belong to a checkpoint: checkpoint_id must not be empty")
         new = [
-            _Write(task_path, task_id, SPECIAL.get(channel, i), channel, self._dump(value))
+            Write(task_path, task_id, SPECIAL.get(channel, i), channel, self._dump(value))
             for i, (channel, value) in enumerate(writes)
         ]
         with self.space.lock:
@@ -442,13 +330,13 @@ class StrictSaver(BaseCheckpointSaver[str]):
         kind, data = self.serde.dumps_typed(value)
         return kind, bytes(data)  # a serializer may hand a bytearray through as it is
 
-    def _metadata(self, row: _Row) -> dict[str, Any]:
+    def _metadata(self, row: Row) -> dict[str, Any]:
         metadata: dict[str, Any] = json.loads(row.metadata)
         if row.outputs is not None:
             (metadata["writes"],) = self.serde.loads_typed(row.outputs)
         return metadata
 
-    def _load(self, key: Key, row: _Row, writes: Iterable[_Write]) -> CheckpointTuple:
+    def _load(self, key: Key, row: Row, writes: Iterable[Write]) -> CheckpointTuple:
         load = self.serde.loads_typed
         values = {channel: load(value) for channel, value in row.values.items()}
         return CheckpointTuple(

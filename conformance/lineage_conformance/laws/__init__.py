@@ -10,6 +10,7 @@ GROUPS: tuple[str, ...] = (
     "put", "versions", "values", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
     "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security", "machine",
     "branching", "branching_workspace", "branching_creation",
+    "delta_blobs",
 )  # fmt: skip
 """Modules in the order in which their laws run: causes before consequences."""
 

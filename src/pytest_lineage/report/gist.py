@@ -48,8 +48,8 @@ class Failure:
     """Faces that show the same difference with the same program, the first row's own first."""
     otherwise: list[str] = field(default_factory=list)
     """Faces on which the law is broken in another way."""
-    folded: dict[str, list[str]] = field(default_factory=dict)
-    """Laws that are broken because of this one, each with its faces."""
+    folded: dict[str, list[Row]] = field(default_factory=dict)
+    """Laws that are broken because of this one, each with its rows."""
 
     every: tuple[str, ...] = ()
     """The faces that the target has."""

@@ -137,7 +137,8 @@ class TargetRun:
         command = {"do": "judge", "law": item.id, "face": face}
         limit = self._limits.short_op if item.hang else self._limits.op
         reply = self._ask(command, limit)
-        if reply.ended is not None and reply.ended.how == "hung" and not self._ended.get(face):
+        tell_apart = not item.hang and not self._ended.get(face)
+        if reply.ended is not None and reply.ended.how == "hung" and tell_apart:
             # Once more, so that a machine that stood still for a while is not taken for a hang.
             second = self._ask(command, limit)
             if second.ended is None:

@@ -1,0 +1,454 @@
+"""Histories: what happens to the lists of a conversation, as data, and how a backend with blobs is put through it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineage_conformance import contract, zoo
+from lineage_conformance.bench import Bench
+from lineage_conformance.canon import canon, differences
+from lineage_conformance.session import Diff, Raised, guarded
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Act:
+    """One thing that happens.
+
+    ``put``: checkpoint `id` follows `parent`; it has its channels, with `set` written over them and `drop`
+    taken away. ``same`` changes the caller's own objects in place. ``refused``: a put that the saver refuses.
+    ``mode``: the flag becomes `mode`, for `threads` or for all. ``fail``: the blob store is out of order while
+    `on`. ``reopen``, ``verify``, ``expire``, ``delete``: as the backend's methods.
+    """
+
+    do: str = "put"
+    id: int = 0
+    parent: int | None = None
+    set: Mapping[str, Any] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    same: bool = False
+    thread: str = "t"
+    ns: str = ""
+    handle: int = 0
+    mode: str = ""
+    threads: tuple[str, ...] = ()
+    on: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The act as JSON data: the fields that are not defaults."""
+        plain = Act()
+        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {"op": self.do, **{k: v for k, v in data.items() if v != getattr(plain, k)}}
+
+
+@dataclass(frozen=True)
+class History:
+    """Acts, one after the other."""
+
+    acts: tuple[Act, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The history as JSON data."""
+        return {"format": FORMAT, "ops": [act.to_json() for act in self.acts]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> History:
+        """Read `to_json`. Raises `ValueError` for a newer format."""
+        if data.get("format", FORMAT) > FORMAT:
+            raise ValueError(f"a history of format {data['format']}; this version reads {FORMAT}")
+        acts = []
+        for row in data["ops"]:
+            fields = {k: v for k, v in row.items() if k != "op"}
+            for name in ("drop", "threads"):
+                if name in fields:
+                    fields[name] = tuple(fields[name])
+            acts.append(Act(do=row["op"], **{k: v for k, v in fields.items() if k != "do"}))
+        return cls(tuple(acts))
+
+    def smaller(self) -> Iterator[History]:
+        """Fewer acts, then fewer channels, then shorter lists."""
+        acts = self.acts
+        size = max(len(acts) // 2, 1)
+        while size:
+            for start in range(0, len(acts), size):
+                yield from _valid(acts[:start] + acts[start + size :])
+            size //= 2
+        for index, act in enumerate(acts):
+            for less in _less(act):
+                yield from _valid((*acts[:index], less, *acts[index + 1 :]))
+
+
+def _valid(acts: tuple[Act, ...]) -> Iterator[History]:
+    known: set[tuple[str, str, int]] = set()
+    for act in acts:
+        if act.do in ("put", "refused"):
+            if act.parent is not None and (act.thread, act.ns, act.parent) not in known:
+                return
+            if act.do == "put":
+                known.add((act.thread, act.ns, act.id))
+    if known:
+        yield History(acts)
+
+
+def _less(act: Act) -> Iterator[Act]:
+    if act.same:
+        yield dataclasses.replace(act, same=False)
+    for name, value in act.set.items():
+        yield dataclasses.replace(act, set={k: v for k, v in act.set.items() if k != name})
+        if type(value) is dict and value:
+            yield dataclasses.replace(act, set={**act.set, name: dict(list(value.items())[:-1])})
+        if type(value) is list and len(value) > 1:
+            yield dataclasses.replace(act, set={**act.set, name: value[: len(value) // 2]})
+
+
+def fit(value: Any) -> bool:
+    """Whether a value becomes blobs: a list, or a dictionary of lists with text keys."""
+    if type(value) is list:
+        return True
+    return type(value) is dict and all(type(k) is str and type(v) is list for k, v in value.items())
+
+
+Key = tuple[str, str, int]
+
+
+@dataclass
+class Held:
+    """What a checkpoint holds, and whether its blobs have to be there."""
+
+    values: dict[str, Any]
+    versions: dict[str, Any]
+    recorded: bool
+    sole: bool = False
+
+
+class Play:
+    """One history on one backend: what should be there, what is, and where they differ."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.held: dict[Key, Held] = {}
+        self.live: dict[tuple[str, str], dict[str, Any]] = {}
+        self.warm: dict[tuple[str, str], tuple[int, int]] = {}
+        """Per thread and namespace the last put and who made it: only from there nothing is sent again."""
+        self.generations: dict[Key, int] = {}
+        self.flags: dict[str, str] = {}
+        self.default = "off"
+        self.failing = False
+        self.proved: dict[str, bool] = {}
+        self.threads: dict[str, None] = {}
+        self.bound = 0
+        self.diffs: list[Diff] = []
+        self.at = 0
+
+    def run(self, history: History) -> list[Diff]:
+        """Do every act, then look at every checkpoint."""
+        mentioned = [t for act in history.acts for t in (act.thread, *act.threads)]
+        self.threads = dict.fromkeys(mentioned)
+        # The default flag is the store's, and the store is shared: each thread gets its own before it is used.
+        for thread in self.threads:
+            self._modes(thread)
+        for index, act in enumerate(history.acts):
+            self.at = index
+            self.bench.beat(index)
+            try:
+                getattr(self, "_" + act.do)(act)
+            except Raised as raised:
+                self._differ(act.do, ("raises",), "no exception", str(raised))
+        self.bench.beat(len(history.acts))
+        self.look()
+        if self.failing:
+            self._call("fail", False)
+        return self.diffs
+
+    def _differ(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> None:
+        self.diffs.append(Diff(self.at, kind, path, expected, got))
+
+    def _compare(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> None:
+        for found in differences(expected, got, path):
+            self._differ(kind, found.path, found.expected, found.got)
+
+    def _call(self, method: str, *args: Any, handle: int = 0) -> Any:
+        subject = self.bench.handle(handle).saver
+        if self.bench.writer == "sync":
+            return guarded(lambda: getattr(subject, method)(*args))
+        return guarded(lambda: self.bench.loop.run(getattr(subject, "a" + method)(*args)))
+
+    def config(self, key: Key) -> dict[str, Any]:
+        """The config of a checkpoint."""
+        conf = {"thread_id": self.bench.name(key[0]), "checkpoint_ns": key[1]}
+        return {"configurable": {**conf, "checkpoint_id": self.id(key[2])}}
+
+    def id(self, number: int) -> str:
+        """The checkpoint id for a number: a UUID in shape, ordered like the numbers."""
+        return f"1f{number:06x}-0000-6000-8000-{self.bench.nonce}"
+
+    def normal(self, value: Any) -> Any:
+        """The canonical form of what the saver's serializer makes of a value."""
+        serde = self.bench.subject.serde
+        return canon(serde.loads_typed(serde.dumps_typed(value)))
+
+    # -- acts ------------------------------------------------------------------------------------
+
+    def _put(self, act: Act) -> None:
+        key = (act.thread, act.ns, act.id)
+        above = None if act.parent is None else self.held[act.thread, act.ns, act.parent]
+        checkpoint, new, held = self._checkpoint(act, above)
+        effective = self.effective(act.thread)
+        held.recorded = effective != "off" and not self.failing
+        held.sole = effective == "read" and held.recorded
+        conf = self.config((*key[:2], act.parent or 0))["configurable"]
+        if act.parent is None:
+            del conf["checkpoint_id"]
+        meta = {"source": "loop", "step": act.id}
+        self._call("put", {"configurable": conf}, checkpoint, meta, new, handle=act.handle)
+        self.held[key] = held
+        if not self.failing:
+            self._blobs(act, key, above, held)
+        self.warm[act.thread, act.ns] = (act.handle, act.id)
+
+    def _refused(self, act: Act) -> None:
+        above = None if act.parent is None else self.held[act.thread, act.ns, act.parent]
+        checkpoint, new, _ = self._checkpoint(act, above)
+        checkpoint["channel_values"]["odd"] = zoo.build(zoo.ref("generator"))
+        checkpoint["channel_versions"]["odd"] = new["odd"] = next(iter(new.values()))
+        conf = self.config((act.thread, act.ns, act.parent or 0))["configurable"]
+        try:
+            self._call("put", {"configurable": conf}, checkpoint, {"source": "loop", "step": 0}, new)
+        except Raised:
+            return
+
+    def _checkpoint(
+        self, act: Act, above: Held | None
+    ) -> tuple[dict[str, Any], dict[str, Any], Held]:
+        values = {} if above is None else copy.deepcopy(above.values)
+        versions = {} if above is None else dict(above.versions)
+        current = max(versions.values(), default=None)
+        version = self.bench.subject.get_next_version(current, None)
+        values.update(copy.deepcopy(dict(act.set)))
+        new = {channel: version for channel in act.set}
+        versions.update(new)
+        for channel in act.drop:
+            values.pop(channel, None)
+            versions.pop(channel, None)
+        live = self.live.setdefault((act.thread, act.ns), {})
+        for channel in list(live):
+            if channel not in values:
+                del live[channel]
+        for channel, value in values.items():
+            mine = copy.deepcopy(value)
+            live[channel] = become(live[channel], mine) if act.same and channel in live else mine
+        checkpoint = {
+            "v": contract.checkpoint_format(),
+            "id": self.id(act.id),
+            "ts": f"2024-01-01T00:{act.id // 60 % 60:02}:{act.id % 60:02}+00:00",
+            "channel_values": dict(live),
+            "channel_versions": dict(versions),
+            "versions_seen": {},
+            "pending_sends": [],
+            "updated_channels": sorted(act.set),
+        }
+        for extra in ("pending_sends", "updated_channels"):
+            if extra not in contract.checkpoint_keys():
+                del checkpoint[extra]
+        return checkpoint, new, Held(values, versions, False)
+
+    def _mode(self, act: Act) -> None:
+        named = act.threads or tuple(self.threads)
+        self._call("set_mode", act.mode, [self.bench.name(thread) for thread in named])
+        self.flags.update(dict.fromkeys(named, act.mode))
+        for thread in self.threads:
+            self._modes(thread)
+
+    def _modes(self, thread: str) -> None:
+        got = self._call("mode", self.bench.name(thread))
+        if got != self.effective(thread):
+            self._differ("mode", ("now",), self.effective(thread), canon(got))
+
+    def effective(self, thread: str) -> str:
+        """What should be done for a thread."""
+        flag = self.flags.get(thread, self.default)
+        return "shadow" if flag == "read" and not self.proved.get(thread) else flag
+
+    def _verify(self, act: Act) -> None:
+        report = self._call("verify", self.bench.name(act.thread))
+        mine = [held for key, held in self.held.items() if key[0] == act.thread]
+        if report.checkpoints != len(mine):
+            self._differ("verify", ("checkpoints",), len(mine), canon(report.checkpoints))
+        recorded = [held.recorded for held in mine]
+        if all(recorded) and list(report.different):
+            self._differ("verify", ("different",), [], canon(list(report.different)))
+        if mine and (all(recorded) or not any(recorded)) and bool(report.proved) != all(recorded):
+            self._differ("verify", ("proved",), all(recorded), bool(report.proved))
+        self.proved[act.thread] = bool(report.proved)
+
+    def _reopen(self, act: Act) -> None:
+        guarded(self.bench.reopen)
+        self.warm.clear()
+
+    def _fail(self, act: Act) -> None:
+        self._call("fail", act.on)
+        self.failing = act.on
+
+    def _expire(self, act: Act) -> None:
+        self._call("expire", time.time() + 30 * 24 * 3600)
+        for held in self.held.values():
+            held.recorded = held.recorded and held.sole
+        self.warm.clear()
+
+    def _delete(self, act: Act) -> None:
+        thread = self.bench.name(act.thread)
+        self._call("delete_thread", thread)
+        gone = [key for key in self.held if key[0] == act.thread]
+        left = self._call("blobs", thread)
+        if left:
+            self._differ("blobs", ("left",), 0, len(left))
+        for key in gone:
+            del self.held[key]
+            try:
+                found = self._call("rebuild", self.config(key))
+            except Raised:
+                continue
+            if found:
+                self._differ("blobs", ("left", "rebuilt"), None, canon(dict(found)))
+        self.live = {place: live for place, live in self.live.items() if place[0] != act.thread}
+        self.warm = {place: warm for place, warm in self.warm.items() if place[0] != act.thread}
+        self.proved.pop(act.thread, None)
+
+    # -- looking ---------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Every checkpoint as the saver gives it, and as blobs alone make it."""
+        for key, held in self.held.items():
+            self._get(key, held)
+            if not self.failing:
+                self._rebuild(key, held)
+
+    def _get(self, key: Key, held: Held) -> None:
+        try:
+            row = self._call("get_tuple", self.config(key))
+        except Raised as raised:
+            self._differ("get", ("raises",), "no exception", str(raised))
+            return
+        if row is None:
+            self._differ("get", ("found",), "a checkpoint", "nothing")
+            return
+        got = canon(dict(row.checkpoint["channel_values"]))
+        self._compare("get", (), {c: self.normal(v) for c, v in held.values.items()}, got)
+
+    def _rebuild(self, key: Key, held: Held) -> None:
+        expected = {c: self.normal(v) for c, v in held.values.items() if fit(v)}
+        try:
+            found = self._call("rebuild", self.config(key))
+        except Raised as raised:
+            if held.recorded:
+                self._differ("rebuild", ("refused",), "the lists", str(raised))
+            return
+        if found is None:
+            if held.recorded and expected:
+                self._differ("rebuild", ("known",), "the lists", None)
+            return
+        self._compare("rebuild", ("values",), expected, canon(dict(found)))
+
+    def _blobs(self, act: Act, key: Key, above: Held | None, held: Held) -> None:
+        """What is listed of the blobs that came with a put."""
+        thread, id = self.bench.name(key[0]), self.id(key[2])
+        rows = [b for b in self._call("blobs", thread) if b.checkpoint_id == id]
+        rows = [b for b in rows if b.checkpoint_ns == key[1]]
+        if not held.recorded:
+            if rows:
+                self._differ("blobs", ("stored",), [], sorted(b.channel for b in rows))
+            return
+        odd = sorted(b.channel for b in rows if not fit(held.values.get(b.channel)))
+        if odd:
+            self._differ("blobs", ("channels",), "lists only", odd)
+        gap = above is None or not above.recorded
+        warm = not gap and self.warm.get(key[:2]) == (act.handle, act.parent)
+        for blob in rows:
+            self._record(blob, thread, held)
+            before = None if above is None else above.values.get(blob.channel)
+            same = canon(before) == canon(held.values.get(blob.channel))
+            if warm and above is not None and blob.channel in above.values and same:
+                self._differ("blobs", ("resent", blob.channel), "nothing", blob.size)
+            if gap and blob.step_action != "compaction":
+                self._differ("blobs", ("base", blob.channel), "compaction", canon(blob.step_action))
+        self._generation(act, key, above, held, rows, warm)
+        self.bound += sum(
+            new_bytes(self.bench.subject.serde, above and above.values.get(c), held.values[c])
+            for c in act.set
+            if fit(held.values[c])
+        )
+
+    def _record(self, blob: Any, thread: str, held: Held) -> None:
+        facts = {
+            "thread_id": (thread, blob.thread_id),
+            "version": (held.versions.get(blob.channel), blob.version),
+            "size": (True, type(blob.size) is int and blob.size > 0),
+            "current_thread": (True, type(blob.current_thread) is int and blob.current_thread >= 0),
+            "step_action": (True, blob.step_action in ("conversation", "compaction")),
+        }
+        for name, (expected, got) in facts.items():
+            if canon(expected) != canon(got):
+                self._differ("blobs", ("record", name), canon(expected), canon(got))
+
+    def _generation(
+        self, act: Act, key: Key, above: Held | None, held: Held, rows: list[Any], warm: bool
+    ) -> None:
+        if not rows:
+            return
+        now = rows[0].current_thread
+        self.generations[key] = now
+        before = self.generations.get((*key[:2], act.parent or 0))
+        if not warm or before is None or above is None:
+            return
+        shrank = any(
+            shorter(above.values[c], held.values.get(c)) for c in above.values if c in act.set
+        )
+        if (now > before) != shrank:
+            expected = f"more than {before}" if shrank else before
+            self._differ("blobs", ("generation",), expected, now)
+
+
+def become(mine: Any, wanted: Any) -> Any:
+    """Make one's own object equal to another, changing it in place as deep as the types agree."""
+    if type(mine) is list and type(wanted) is list:
+        mine[:] = [become(a, b) for a, b in zip(mine, wanted)] + wanted[len(mine) :]
+        return mine
+    if type(mine) is dict and type(wanted) is dict:
+        merged = {k: become(mine[k], v) if k in mine else v for k, v in wanted.items()}
+        mine.clear()
+        mine.update(merged)
+        return mine
+    return wanted
+
+
+def _lists(value: Any) -> dict[str, list[Any]]:
+    return {"": value} if type(value) is list else value if fit(value) else {}
+
+
+def shorter(before: Any, after: Any) -> bool:
+    """Whether a list became shorter or went away."""
+    if not fit(before) or not fit(after):
+        return False
+    old, new = _lists(before), _lists(after)
+    return any(len(new.get(key, [])) < len(items) for key, items in old.items())
+
+
+def new_bytes(serde: Any, before: Any, after: Any) -> int:
+    """Bytes of the items that were not there before; all of a list that became shorter."""
+    total = 0
+    old = _lists(before)
+    for key, items in _lists(after).items():
+        known = [] if len(items) < len(old.get(key, [])) else [canon(i) for i in old.get(key, [])]
+        for item in items:
+            tree = canon(item)
+            if tree in known:
+                known.remove(tree)
+            else:
+                total += len(serde.dumps_typed([item])[1])
+    return total
