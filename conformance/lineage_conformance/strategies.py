@@ -260,6 +260,13 @@ def delta_blobs_focus() -> st.SearchStrategy[Any]:
     return histories()
 
 
+def rollback_focus() -> st.SearchStrategy[Any]:
+    """Turns that are cut at a point and taken back, for kind rollback."""
+    from lineage_conformance.laws.rollback_cases import strategy
+
+    return strategy()
+
+
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "put": put_focus,
     "line": line_focus,
@@ -274,6 +281,7 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "reopen": reopen_focus,
     "mixed": mixed_focus,
     "branching": branching_focus,
+    "rollback": rollback_focus,
     "delta-blobs": delta_blobs_focus,
 }
 

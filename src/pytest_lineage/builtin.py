@@ -132,6 +132,7 @@ NAMES = tuple(_FACTORIES)
 
 REFERENCES: dict[str, str] = {
     "branching": "lineage_reference.branching:make",
+    "rollback": "lineage_reference.rollback:make",
     "delta": "lineage_reference.delta:make",
 }
 """Kind: the callable in `lineage_reference` that makes the reference from a saver and a store."""

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_reference.saver import Space, _Write
+from lineage_reference.saver import Space, Write
 from tests.mutants.kit import StrictSaver, mutant
 
 
@@ -104,7 +104,7 @@ class AppendsFromWorkers(StrictSaver):
             slots = self.space.writes.setdefault(key, {})
             for channel, value in writes:
                 number = len(slots)
-                slots[task_id, number] = _Write(
+                slots[task_id, number] = Write(
                     task_path, task_id, number, channel, self._dump(value)
                 )
 

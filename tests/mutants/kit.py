@@ -45,7 +45,7 @@ def load() -> list[Mutant]:
     import tests.mutants as package
 
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name != "kit" and not module.name.startswith("branching"):  # another kind
+        if module.name != "kit" and not module.name.startswith(("branching", "rollback", "answer")):  # another kind
             importlib.import_module(f"tests.mutants.{module.name}")
     return MUTANTS
 

@@ -18,6 +18,9 @@ STOPS = ("", "cancel", "crash")
 """How a run ends at its condition: not at all (held gates are opened), by cancelling its asyncio task, or by
 the death of the process (no call of it reaches the saver from then on)."""
 
+TURNS = 50
+"""Turns of the loop that a run is given at its condition before it may go on: room for what must not happen."""
+
 
 @dataclass
 class Outcome:
@@ -146,6 +149,8 @@ class Driver:
                     await asyncio.sleep(0)  # the cancel reaches the tasks before a held write may go on
                 if meanwhile is not None:
                     outcome.during = await meanwhile()
+                for _ in range(TURNS if not stop else 0):
+                    await asyncio.sleep(0)
                 self.gates.open_all()
             await asyncio.wait([task])
         finally:

@@ -11,6 +11,7 @@ GROUPS: tuple[str, ...] = (
     "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security", "machine",
     "branching", "branching_workspace", "branching_creation",
     "delta_blobs",
+    "rollback", "rollback_turns", "answer",
 )  # fmt: skip
 """Modules in the order in which their laws run: causes before consequences."""
 

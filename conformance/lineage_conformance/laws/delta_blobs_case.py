@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import time
 from collections.abc import Iterator, Mapping
@@ -197,6 +196,8 @@ class Play:
 
     def _put(self, act: Act) -> None:
         key = (act.thread, act.ns, act.id)
+        if act.parent is not None and (*key[:2], act.parent) not in self.held:
+            return  # its put failed, and that was told
         above = None if act.parent is None else self.held[act.thread, act.ns, act.parent]
         checkpoint, new, held = self._checkpoint(act, above)
         effective = self.effective(act.thread)
@@ -213,6 +214,8 @@ class Play:
         self.warm[act.thread, act.ns] = (act.handle, act.id)
 
     def _refused(self, act: Act) -> None:
+        if act.parent is not None and (act.thread, act.ns, act.parent) not in self.held:
+            return
         above = None if act.parent is None else self.held[act.thread, act.ns, act.parent]
         checkpoint, new, _ = self._checkpoint(act, above)
         checkpoint["channel_values"]["odd"] = zoo.build(zoo.ref("generator"))
@@ -226,11 +229,11 @@ class Play:
     def _checkpoint(
         self, act: Act, above: Held | None
     ) -> tuple[dict[str, Any], dict[str, Any], Held]:
-        values = {} if above is None else copy.deepcopy(above.values)
+        values = {} if above is None else own(above.values)
         versions = {} if above is None else dict(above.versions)
         current = max(versions.values(), default=None)
         version = self.bench.subject.get_next_version(current, None)
-        values.update(copy.deepcopy(dict(act.set)))
+        values.update(own(dict(act.set)))
         new = {channel: version for channel in act.set}
         versions.update(new)
         for channel in act.drop:
@@ -241,7 +244,7 @@ class Play:
             if channel not in values:
                 del live[channel]
         for channel, value in values.items():
-            mine = copy.deepcopy(value)
+            mine = own(value)
             live[channel] = become(live[channel], mine) if act.same and channel in live else mine
         checkpoint = {
             "v": contract.checkpoint_format(),
@@ -412,6 +415,13 @@ class Play:
         if (now > before) != shrank:
             expected = f"more than {before}" if shrank else before
             self._differ("blobs", ("generation",), expected, now)
+
+
+def own(value: Any) -> Any:
+    """A copy in which nothing is shared, not even where the original holds one object twice."""
+    if type(value) is list:
+        return [own(item) for item in value]
+    return {k: own(v) for k, v in value.items()} if type(value) is dict else value
 
 
 def become(mine: Any, wanted: Any) -> Any:

@@ -128,7 +128,11 @@ def excludes_own_writes() -> Iterator[Program]:
     lens=LENS,
     versions=VERSIONS,
     needs=NEEDS,
-    after=("delta_history.equals-parent-walk",),
+    after=(
+        "delta_history.equals-parent-walk",
+        "writes.ordered-by-path",
+        "writes.many-in-order",
+    ),
     limits=HISTORY,
     meaning="Messages of parallel tasks change places after a reload.",
     reports=("langchain-ai/langgraph#8382", "langchain-ai/langgraphjs#2544"),

@@ -173,7 +173,7 @@ def _asked_again(case: Scenario, story: Story) -> Iterator[Diff]:
 def replay_asks_again() -> Iterator[Scenario]:
     """A replay from before a question asks it again and does not use the old answer."""
     yield scenario(Shape((Tool("a", ("ask",)),), "edges"), invoke(), answer("a!1"), go_on(at="before:a"))
-    yield scenario(Shape((Tool("a", ("ask",)),)), invoke(), answer("a!1"), go_on(at="before:review"))
+    yield scenario(Shape((Tool("a", ("ask",)),)), invoke(), answer("a!1"), go_on(at="before:review@2"))
 
 
 def _other_answer(case: Scenario, story: Story) -> Iterator[Diff]:

@@ -61,7 +61,7 @@ def rows_equal_get_tuple() -> Iterator[Program]:
     level=Level.MUST,
     source="engine: time travel takes the first row as the newest; Checkpoint.id sorts checkpoints",
     lens="list:order",
-    after=_READABLE,
+    after=(*_READABLE, "latest.is-largest-id"),
     limits=_HISTORY,
     meaning="The history is upside down, and a subgraph resumes from the wrong state.",
     reports=("redis-developer/langgraph-redis#106", "langchain-ai/langgraph#775"),
@@ -259,7 +259,7 @@ def combinations() -> Iterator[Program]:
     level=Level.MUST,
     source="engine: get_state_history of a root graph lists with the empty namespace",
     lens="list:rows",
-    after=_READABLE,
+    after=(*_READABLE, "namespaces.are-apart"),
     limits=_HISTORY,
     meaning="The history of a graph shows its subgraphs' states as its own.",
 )

@@ -62,6 +62,7 @@ def _have(*names: str) -> list[Any]:
         "values.empty-is-not-none",
         "writes.none-is-a-value",
         "writes.same-channel-twice",
+        "writes.many-in-order",
     ),
     limits=TYPES,
     meaning="Ordinary state comes back as something else.",

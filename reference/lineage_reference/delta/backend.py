@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from lineage_reference.delta.blobs import Blob
@@ -77,9 +78,10 @@ class Backend(DeltaSaver):
         self.fail(on)
 
 
-def make(saver: Any, store: Any, encoding: str = "splice") -> Backend:
+@contextmanager
+def make(saver: Any, store: Any, encoding: str = "splice") -> Iterator[Backend]:
     """The reference over a saver; blobs go where the target's store is, the database if it has one."""
-    blobs: SqlStore
+    blobs: Any
     if store.dsn:
         from lineage_reference.delta.stores_postgres import PostgresStore
 
@@ -88,4 +90,7 @@ def make(saver: Any, store: Any, encoding: str = "splice") -> Backend:
         from lineage_reference.delta.stores_sqlite import SqliteStore
 
         blobs = SqliteStore(store.path / "blobs.sqlite")
-    return Backend(saver, blobs, blobs, encoding=encoding)
+    try:
+        yield Backend(saver, blobs, blobs, encoding=encoding)
+    finally:
+        blobs.close()

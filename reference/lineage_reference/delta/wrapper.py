@@ -47,7 +47,7 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
         """What went wrong with the blob store while a run went on, newest last."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("inner", "store", "recorder"):
+        if name in ("inner", "store", "recorder") or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.inner, name)
 

@@ -33,7 +33,7 @@ def document(
     versions: dict[str, str] = contract.versions()
     for report in reports:
         versions.update(report.about.get("versions", {}))
-    return redact(
+    made: dict[str, Any] = redact(
         {
             "format": FORMAT,
             "suite": {
@@ -51,6 +51,7 @@ def document(
             "exit_code": code,
         }
     )
+    return made
 
 
 def _target(report: TargetReport) -> dict[str, Any]:

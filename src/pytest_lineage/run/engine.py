@@ -274,9 +274,12 @@ def _describe_end(row: Row, ended: Ended) -> None:
     doing = "opening the store"
     try:
         program = json.loads(ended.beat.text)
-        program["ops"] = program["ops"][: ended.beat.op + 1]
-        doing = program["ops"][-1]["op"] if program["ops"] else doing
         evidence["program"] = program
+        if "ops" in program:  # a case of another shape is kept whole: its steps are no list
+            program["ops"] = program["ops"][: ended.beat.op + 1]
+            doing = program["ops"][-1]["op"] if program["ops"] else doing
+        else:
+            doing = str(program.get("case", "case"))
     except ValueError:
         pass
     where = f"{doing} (operation {ended.beat.op + 1} of the program)"

@@ -104,6 +104,8 @@ class Service:
                         for op in handles.OPTIONAL
                         if (why := handles.capability(handle, half, op)) is not None
                     }
+                elif there:
+                    self.missing[half] = self._optional(handle, half)
         finally:
             handle.close()
             self.stores.renew()
@@ -118,7 +120,26 @@ class Service:
             return handles.present(handle, half)
         protocol = contracts.protocols(self.target.kind)[0 if half == "sync" else 1]
         missing = [m for m in contracts.required(protocol) if not hasattr(handle.saver, m)]
+        if not missing and "get_tuple" in vars(contracts.protocols(self.target.kind)[0]):
+            # A backend that is a saver too has no half that the saver under it refuses.
+            try:
+                handle.call(half, "get_tuple", handles.PROBE)
+            except NotImplementedError as error:
+                return False, f"get_tuple raises NotImplementedError: {str(error)[:120]}"
+            except BaseException:
+                return True, ""
         return not missing, f"{', '.join(missing)} not implemented" if missing else ""
+
+    def _optional(self, handle: Handle, half: Half) -> dict[str, str]:
+        """Optional methods of another kind's protocol that a backend does not have, with the reason."""
+        protocol = contracts.protocols(self.target.kind)[0 if half == "sync" else 1]
+        needed, prefix = set(contracts.required(protocol)), "" if half == "sync" else "a"
+        return {
+            name.removeprefix(prefix): f"{name} is not implemented"
+            for name, member in vars(protocol).items()
+            if inspect.isfunction(member) and not name.startswith("_") and name not in needed
+            if not hasattr(handle.saver, name)
+        }
 
     def _refuse_others_data(self, handle: Handle) -> None:
         """Nobody's live data is touched: a store that already lists a checkpoint is not ours."""

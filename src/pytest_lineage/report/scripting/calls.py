@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from lineage_conformance.program import (
     CopyThread,
@@ -80,7 +79,7 @@ class Calls(Arguments):
         for held in (self.values, self.versions):
             for (thread, ns, id), value in list(held.items()):
                 if thread == op.thread:
-                    held[op.target, ns, id] = value  # type: ignore[assignment]
+                    held[op.target, ns, id] = value
 
     def _write(self, op: Put | Writes) -> None:
         key = (op.thread, op.ns, op.id)
@@ -158,4 +157,3 @@ class Calls(Arguments):
         config, saver = self.config(ops[0], ops[0].id), self.name(ops[0].handle)
         self.say(f"for task, channel, value in [{pairs}]:", simple=False)
         self.say(self.call(self.writer, saver, "put_writes", [config, *parts]), 1)
-

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from lineage_conformance import zoo
-from lineage_conformance.canon import canon
-from lineage_conformance.program import DeltaHistory, Get, List, Mint, Op, Put, Writes, walk
-from pytest_lineage.report.scripting.calls import Calls
-from pytest_lineage.report.scripting.literals import ABSENT, Unknown, expression, literal, number
-from pytest_lineage.report.scripting.oracle import Oracle, place, sorted_writes
-
-FIELDS = {
-    "metadata": ("metadata",),
-    "reserved_metadata": ("metadata",),
-    "config": ("config",),
-    "parent_config": ("parent_config",),
-    "pending_writes": ("pending_writes",),
-}
-
-
-class CannotTell(Exception):
-    """No short script can show this difference."""
+from lineage_conformance.program import DeltaHistory, Get, List, Mint, Put, Writes
+from pytest_lineage.report.scripting.literals import ABSENT, literal
+from pytest_lineage.report.scripting.tuples import CannotTell, TupleCheck, number_of
 
 
 class Check(TupleCheck):
@@ -134,7 +118,7 @@ class Check(TupleCheck):
         wanted = [row for row in self.oracle.rows(op) if self._agrees(row)]
         if not wanted:
             raise CannotTell("it is not known in which row of list the difference lies")
-        self._row([_number(row) for row in wanted], len(self.oracle.rows(op)))
+        self._row([number_of(row) for row in wanted], len(self.oracle.rows(op)))
         self._tuple(wanted[0], "row", self.path[1:])
 
     def _row(self, numbers: list[int], count: int) -> None:

@@ -138,3 +138,19 @@ def _places(text: str) -> list[tuple[int, int]]:
     except (tokenize.TokenError, IndentationError, SyntaxError):
         return places
     return places
+
+
+def is_thread(text: str) -> bool:
+    """Whether a text is a thread id that a run made up."""
+    head = text.partition("-")[0]
+    return len(head) >= 12 and all(char in "0123456789abcdef" for char in head)
+
+
+def told(tree: Any) -> Any:
+    """A tree with the names that a run makes up replaced by those that last."""
+    if isinstance(tree, str):
+        found = number(tree)
+        return found if found is not None else tree.partition("-")[2] if is_thread(tree) else tree
+    if isinstance(tree, list):
+        return [told(item) for item in tree]
+    return {k: told(v) for k, v in tree.items()} if isinstance(tree, Mapping) else tree

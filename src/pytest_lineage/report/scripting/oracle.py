@@ -15,7 +15,7 @@ from lineage_conformance.canon import canon
 from lineage_conformance.handles import Handle, Loop
 from lineage_conformance.program import Get, List, Op, OwnLoop, Program, Together, walk
 from lineage_conformance.session import Session
-from pytest_lineage.report.scripting.literals import ABSENT
+from pytest_lineage.report.scripting.literals import ABSENT, told
 
 MOST_LENIENT = 4
 """Operations that may have been refused, of which every combination is tried."""
@@ -103,3 +103,48 @@ def refusals(ops: Sequence[Op]) -> Iterator[tuple[int, ...]]:
     inner = [n for n, op in enumerate(ops) if isinstance(op, (Together, OwnLoop))]
     for size in range(min(len(lenient), MOST_LENIENT) + 1):
         yield from (c for c in itertools.combinations(lenient, size) if not set(c) & set(inner))
+
+
+def matching(ops: Sequence[Op], difference: Mapping[str, Any]) -> tuple[tuple[int, ...], Oracle]:
+    """The model after the program, and the operations that the saver must have refused."""
+    best: tuple[tuple[int, ...], Oracle] | None = None
+    for refused in refusals(ops):
+        oracle = Oracle([op for n, op in enumerate(ops) if n not in refused])
+        if best is None:
+            best = (refused, oracle)
+        if _fits(oracle, ops[-1], difference):
+            return refused, oracle
+    assert best is not None
+    return best
+
+
+def harmless(ops: Sequence[Op], refused: Sequence[int], difference: Mapping[str, Any]) -> set[int]:
+    """Operations whose refusal would change nothing about what is expected."""
+    found = set()
+    for number, op in enumerate(ops[:-1]):
+        if getattr(op, "lenient", False) and number not in refused:
+            rest = [other for n, other in enumerate(ops) if n not in (*refused, number)]
+            if _fits(Oracle(rest), ops[-1], difference):
+                found.add(number)
+    return found
+
+
+def _fits(oracle: Oracle, op: Op, difference: Mapping[str, Any]) -> bool:
+    """Whether the model expects what the evidence says was expected."""
+    kind, _, dotted = str(difference["at"]).partition(":")
+    path, expected = dotted.split("."), difference["expected"]
+    if isinstance(op, Get) and kind == "get":
+        tree = oracle.tuple(op)
+        if path[0] == "found":
+            return (tree is None) == (expected == "nothing")
+        if path[0] in ("lost", "writes_order", "channel_versions", "reserved_metadata"):
+            return tree is not None
+        if tree is None:
+            return False
+        tree = sorted_writes(tree)
+        if expected == ABSENT and place(tree, path[:-1]) == ABSENT:
+            return False
+        return bool(told(place(tree, path)) == told(expected))
+    if isinstance(op, List) and path[0] == "rows":
+        return len(oracle.rows(op)) == len(expected)
+    return True

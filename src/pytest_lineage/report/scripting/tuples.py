@@ -1,6 +1,5 @@
 """Comparing checkpoint tuples and values: source for what was expected, and for how to get at it."""
 
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -8,18 +7,18 @@ from typing import Any
 
 from lineage_conformance import zoo
 from lineage_conformance.canon import canon
-from lineage_conformance.program import DeltaHistory, Get, List, Mint, Op, Put, Writes, walk
+from lineage_conformance.program import Get, Op, Writes, walk
 from pytest_lineage.report.scripting.calls import Calls
-from pytest_lineage.report.scripting.literals import ABSENT, Unknown, expression, literal, number
+from pytest_lineage.report.scripting.literals import (
+    ABSENT,
+    Unknown,
+    expression,
+    is_thread,
+    literal,
+    number,
+    told,
+)
 from pytest_lineage.report.scripting.oracle import Oracle, place, sorted_writes
-
-FIELDS = {
-    "metadata": ("metadata",),
-    "reserved_metadata": ("metadata",),
-    "config": ("config",),
-    "parent_config": ("parent_config",),
-    "pending_writes": ("pending_writes",),
-}
 
 
 class CannotTell(Exception):
@@ -63,8 +62,8 @@ class TupleCheck:
         if path[:1] in (("lost",), ("writes_order",), ("reserved_metadata",), ("found",)):
             return True
         if "~" in "".join(path) or path[:1] == ("channel_versions",):
-            return place(sorted_writes(row), path[:2]) != ABSENT
-        return _told(place(sorted_writes(row), path)) == _told(self.expected)
+            return bool(place(sorted_writes(row), path[:2]) != ABSENT)
+        return bool(told(place(sorted_writes(row), path)) == told(self.expected))
 
     def _tuple(self, tree: Mapping[str, Any], name: str, path: tuple[str, ...]) -> None:
         head = path[0]
@@ -194,7 +193,7 @@ class TupleCheck:
         text = expression(tree)
         if "cid(" in text:
             self.calls.helpers.add("cid")
-        if isinstance(tree, str) and not text.startswith("cid(") and _is_thread(tree):
+        if isinstance(tree, str) and not text.startswith("cid(") and is_thread(tree):
             return literal(self.calls.prefix + tree.partition("-")[2])
         return text
 
@@ -255,26 +254,12 @@ def _channel(parts: Sequence[str], channels: Mapping[str, Any]) -> str:
     return parts[0]
 
 
-def _number(tree: Mapping[str, Any]) -> int:
+def number_of(tree: Mapping[str, Any]) -> int:
+    """The number of the checkpoint that a tuple's tree is about."""
     return number(str(tree["config"]["configurable"]["checkpoint_id"])) or 0
 
 
 def _place(tree: Mapping[str, Any], oracle: Oracle) -> tuple[str, str, int]:
     conf = tree["config"]["configurable"]
     label = str(conf["thread_id"]).removeprefix(f"{oracle.session.nonce}-")
-    return label, str(conf["checkpoint_ns"]), _number(tree)
-
-
-def _is_thread(text: str) -> bool:
-    head = text.partition("-")[0]
-    return len(head) >= 12 and all(char in "0123456789abcdef" for char in head)
-
-
-def _told(tree: Any) -> Any:
-    """A tree with the names that a run makes up replaced by those that last."""
-    if isinstance(tree, str):
-        found = number(tree)
-        return found if found is not None else tree.partition("-")[2] if _is_thread(tree) else tree
-    if isinstance(tree, list):
-        return [_told(item) for item in tree]
-    return {k: _told(v) for k, v in tree.items()} if isinstance(tree, Mapping) else tree
+    return label, str(conf["checkpoint_ns"]), number_of(tree)
