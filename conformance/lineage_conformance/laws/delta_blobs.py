@@ -120,23 +120,6 @@ def rebuilds_appends() -> Iterator[History]:
 
 
 @blobs(
-    "delta_blobs.sees-in-place-changes",
-    level=Level.MUST,
-    source=DATA,
-    lens="rebuild:*",
-    after=("delta_blobs.rebuilds-appends",),
-    meaning="An entry stays pending for ever, because the list object was the one from before.",
-)
-def sees_in_place_changes() -> Iterator[History]:
-    """A change inside the very same list, dictionary or item is noticed, alone and together with an append."""
-    yield history(ON, line({"log": [PENDING]}, {"log": [DONE]}, {"log": [DONE, PENDING]}, same=True))
-    yield history(ON, line({"log": [PENDING, A, B]}, {"log": [DONE, A, B, C]}, same=True))
-    yield history(
-        ON, line({"talk": {"a": [PENDING], "b": [A]}}, {"talk": {"a": [DONE], "b": [A, B]}}, same=True)
-    )
-
-
-@blobs(
     "delta_blobs.sees-equal-length-edits",
     level=Level.MUST,
     source=DATA,
@@ -171,7 +154,7 @@ def early_edit_with_append() -> Iterator[History]:
     level=Level.MUST,
     source=DATA,
     lens="rebuild:*",
-    after=("delta_blobs.rebuilds-appends",),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.sees-equal-length-edits"),
     meaning="After a summary old messages come back, or channels that were not summarized are empty.",
 )
 def survives_compaction() -> Iterator[History]:
@@ -194,7 +177,7 @@ def survives_compaction() -> Iterator[History]:
     level=Level.MUST,
     source=DATA,
     lens="rebuild:*",
-    after=("delta_blobs.rebuilds-appends", "delta_blobs.sees-equal-length-edits"),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.sees-equal-length-edits", "delta_blobs.survives-compaction"),
     meaning="One agent's summary doubles or loses what another agent said in the same step.",
 )
 def keys_change_apart() -> Iterator[History]:
@@ -207,11 +190,28 @@ def keys_change_apart() -> Iterator[History]:
 
 
 @blobs(
+    "delta_blobs.sees-in-place-changes",
+    level=Level.MUST,
+    source=DATA,
+    lens="rebuild:*",
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.sees-equal-length-edits", "delta_blobs.early-edit-with-append", "delta_blobs.keys-change-apart"),
+    meaning="An entry stays pending for ever, because the list object was the one from before.",
+)
+def sees_in_place_changes() -> Iterator[History]:
+    """A change inside the very same list, dictionary or item is noticed, alone and together with an append."""
+    yield history(ON, line({"log": [PENDING]}, {"log": [DONE]}, {"log": [DONE, PENDING]}, same=True))
+    yield history(ON, line({"log": [PENDING, A, B]}, {"log": [DONE, A, B, C]}, same=True))
+    yield history(
+        ON, line({"talk": {"a": [PENDING], "b": [A]}}, {"talk": {"a": [DONE], "b": [A, B]}}, same=True)
+    )
+
+
+@blobs(
     "delta_blobs.only-lists",
     level=Level.MUST,
     source="contract: only channels that hold a list or a dictionary of lists become blobs",
     lens="rebuild:* blobs:channels*",
-    after=("delta_blobs.rebuilds-appends",),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction"),
     meaning="A value is there twice with two different contents, or nowhere.",
 )
 def only_lists() -> Iterator[History]:
@@ -225,35 +225,11 @@ def only_lists() -> Iterator[History]:
 
 
 @blobs(
-    "delta_blobs.forks-are-apart",
-    level=Level.MUST,
-    source=DATA,
-    lens="rebuild:*",
-    after=("delta_blobs.rebuilds-appends",),
-    meaning="An answer that was tried once shows up in the other branch.",
-    reports=("langchain-ai/langgraph#7106",),
-)
-def forks_are_apart() -> Iterator[History]:
-    """Children of one checkpoint are rebuilt each with its own lists and what both inherit."""
-    start = {"log": [A], "talk": {"a": [A]}, "quiet": [D]}
-    yield history(
-        ON,
-        line(start),
-        Act("put", 2, 1, set={"log": [A, "left"]}),
-        Act("put", 3, 1, set={"log": [A, "right"]}),
-        Act("put", 4, 2, set={"talk": {"a": [A, "left"]}}),
-        Act("put", 5, 3, set={"log": [A, "right", B]}),
-        Act("put", 6, 4, set={"log": [A, "left", C]}),
-    )
-    yield history(ON, APPENDS, line({"log": [A, "again"]}, {"log": []}, first=7, parent=1))
-
-
-@blobs(
     "delta_blobs.namespaces-are-apart",
     level=Level.MUST,
     source=DATA,
     lens="rebuild:*",
-    after=("delta_blobs.rebuilds-appends",),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction"),
     meaning="A sub-agent's messages are rebuilt into its caller's conversation.",
 )
 def namespaces_are_apart() -> Iterator[History]:
@@ -296,7 +272,7 @@ def gap_begins_anew() -> Iterator[History]:
     source=DATA,
     lens="rebuild:*",
     needs=("store",),
-    after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction"),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction", "delta_blobs.gap-begins-anew"),
     meaning="After a deployment conversations are rebuilt from a mixture of old and new generations.",
 )
 def survives_restart() -> Iterator[History]:
@@ -311,6 +287,75 @@ def survives_restart() -> Iterator[History]:
         again,
         line({"log": [B]}, {"log": [B, C]}, first=4, parent=3),
     )
+
+
+@blobs(
+    "delta_blobs.verify-tells",
+    level=Level.MUST,
+    source="contract: verify compares what blobs rebuild with full checkpoints",
+    lens="verify:*",
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction", "delta_blobs.namespaces-are-apart", "delta_blobs.only-lists"),
+    meaning="Read mode begins on threads whose blobs are incomplete, or never.",
+)
+def verify_tells() -> Iterator[History]:
+    """verify counts the checkpoints, proves a thread whose blobs are complete, and none that has no blobs."""
+    yield history(ON, APPENDS, Act("verify"))
+    yield history(APPENDS, Act("verify"))
+    yield history(ON, line({"log": [A, B]}, {"log": [A]}, {"log": [A, C]}), Act("verify"))
+
+
+@blobs(
+    "delta_blobs.read-waits-for-proof",
+    level=Level.MUST,
+    source="contract: read mode refuses threads that verify has not proved",
+    lens="mode:*",
+    after=("delta_blobs.off-by-default", "delta_blobs.flag-by-thread", "delta_blobs.verify-tells"),
+    meaning="The only copy of a conversation is one that nobody has ever compared.",
+)
+def read_waits_for_proof() -> Iterator[History]:
+    """A thread that was not verified, or failed, stays in shadow mode where read mode is asked for."""
+    yield history(ON, line({"log": [A]}), Act("mode", mode="read"))
+    yield history(line({"log": [A]}), *READ)
+    yield history(ON, line({"log": [A]}), *READ, Act("mode", mode="off"), Act("mode", mode="read"))
+
+
+@blobs(
+    "delta_blobs.refused-step-leaves-nothing",
+    level=Level.MUST,
+    source=DATA,
+    lens="rebuild:* get:*",
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.shadow-leaves-reads", "delta_blobs.read-waits-for-proof"),
+    meaning="What a failed step would have said is part of the conversation that goes on without it.",
+)
+def refused_step_leaves_nothing() -> Iterator[History]:
+    """Blobs of a checkpoint that never landed are part of no other checkpoint."""
+    failed = Act("refused", 8, 1, set={"log": [A, "never"]})
+    then = line({"log": [A, B]}, {"log": [A, B, C]}, first=9, parent=1)
+    yield history(ON, line({"log": [A]}), failed, then)
+    yield history(ON, line({"log": [A]}), READ, failed, then)
+
+
+@blobs(
+    "delta_blobs.forks-are-apart",
+    level=Level.MUST,
+    source=DATA,
+    lens="rebuild:*",
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.gap-begins-anew", "delta_blobs.survives-restart", "delta_blobs.refused-step-leaves-nothing"),
+    meaning="An answer that was tried once shows up in the other branch.",
+)
+def forks_are_apart() -> Iterator[History]:
+    """Children of one checkpoint are rebuilt each with its own lists and what both inherit."""
+    start = {"log": [A], "talk": {"a": [A]}, "quiet": [D]}
+    yield history(
+        ON,
+        line(start),
+        Act("put", 2, 1, set={"log": [A, "left"]}),
+        Act("put", 3, 1, set={"log": [A, "right"]}),
+        Act("put", 4, 2, set={"talk": {"a": [A, "left"]}}),
+        Act("put", 5, 3, set={"log": [A, "right", B]}),
+        Act("put", 6, 4, set={"log": [A, "left", C]}),
+    )
+    yield history(ON, APPENDS, line({"log": [A, "again"]}, {"log": []}, first=7, parent=1))
 
 
 @blobs(
@@ -344,22 +389,6 @@ def two_gateways() -> Iterator[History]:
 
 
 @blobs(
-    "delta_blobs.refused-step-leaves-nothing",
-    level=Level.MUST,
-    source=DATA,
-    lens="rebuild:* get:channel_values*",
-    after=("delta_blobs.rebuilds-appends",),
-    meaning="What a failed step would have said is part of the conversation that goes on without it.",
-)
-def refused_step_leaves_nothing() -> Iterator[History]:
-    """Blobs of a checkpoint that never landed are part of no other checkpoint."""
-    failed = Act("refused", 8, 1, set={"log": [A, "never"]})
-    then = line({"log": [A, B]}, {"log": [A, B, C]}, first=9, parent=1)
-    yield history(ON, line({"log": [A]}), failed, then)
-    yield history(ON, line({"log": [A]}), READ, failed, then)
-
-
-@blobs(
     "delta_blobs.outage-breaks-no-run",
     level=Level.MUST,
     source=SHADOW,
@@ -381,48 +410,12 @@ def outage_breaks_no_run() -> Iterator[History]:
 
 
 @blobs(
-    "delta_blobs.verify-tells",
-    level=Level.MUST,
-    source="contract: verify compares what blobs rebuild with full checkpoints",
-    lens="verify:*",
-    after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction"),
-    meaning="Read mode begins on threads whose blobs are incomplete, or never.",
-)
-def verify_tells() -> Iterator[History]:
-    """verify counts the checkpoints, proves a thread whose blobs are complete, and none that has no blobs."""
-    yield history(ON, APPENDS, Act("verify"))
-    yield history(APPENDS, Act("verify"))
-    yield history(ON, line({"log": [A, B]}, {"log": [A]}, {"log": [A, C]}), Act("verify"))
-
-
-@blobs(
-    "delta_blobs.read-waits-for-proof",
-    level=Level.MUST,
-    source="contract: read mode refuses threads that verify has not proved",
-    lens="mode:*",
-    after=("delta_blobs.off-by-default", "delta_blobs.verify-tells"),
-    meaning="The only copy of a conversation is one that nobody has ever compared.",
-)
-def read_waits_for_proof() -> Iterator[History]:
-    """A thread that was not verified, or failed, stays in shadow mode where read mode is asked for."""
-    yield history(ON, line({"log": [A]}), Act("mode", mode="read"))
-    yield history(line({"log": [A]}), *READ)
-    yield history(ON, line({"log": [A]}), *READ, Act("mode", mode="off"), Act("mode", mode="read"))
-
-
-@blobs(
     "delta_blobs.read-returns-all",
     level=Level.MUST,
     source="BaseCheckpointSaver.get_tuple returns the requested checkpoint, wherever its values are kept",
     lens="get:* rebuild:*",
     focus="delta-blobs",
-    after=(
-        "delta_blobs.rebuilds-appends",
-        "delta_blobs.shadow-leaves-reads",
-        "delta_blobs.read-waits-for-proof",
-        "delta_blobs.survives-compaction",
-        "delta_blobs.forks-are-apart",
-    ),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.shadow-leaves-reads", "delta_blobs.read-waits-for-proof", "delta_blobs.survives-compaction", "delta_blobs.forks-are-apart", "delta_blobs.refused-step-leaves-nothing"),
     meaning="A conversation is read back without its messages.",
 )
 def read_returns_all() -> Iterator[History]:
@@ -439,7 +432,7 @@ def read_returns_all() -> Iterator[History]:
     level=Level.MUST,
     source="BaseCheckpointSaver.delete_thread: deletes all checkpoints and writes of the thread id",
     lens="blobs:left* rebuild:* get:*",
-    after=("delta_blobs.rebuilds-appends", "delta_blobs.namespaces-are-apart"),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.namespaces-are-apart", "delta_blobs.shadow-leaves-reads", "delta_blobs.read-returns-all"),
     meaning="A deleted conversation can still be read from its blobs, or comes back under the same id.",
 )
 def deleted_with_thread() -> Iterator[History]:
@@ -536,4 +529,3 @@ def appends_are_linear() -> Iterator[History]:
     said = [f"{number:03}" * 30 for number in range(24)]
     yield history(ON, line(*({"log": said[: n + 1]} for n in range(24))))
     yield history(ON, line(*({"talk": {"a": said[: n + 1], "b": [A]}} for n in range(24))))
-
