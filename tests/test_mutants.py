@@ -50,7 +50,11 @@ def test_mutant_is_killed(mutant: kit.Mutant, record_property: Callable[[str, An
 def test_every_law_has_a_mutant() -> None:
     named = {mutant.kills for mutant in MUTANTS}
     # A saver that hangs cannot be judged in this process: those laws are killed by the worker's tests.
-    missing = [law.id for law in laws.all_laws("saver") if law.id not in named and not law.hang]
+    missing = [
+        law.id
+        for law in laws.all_laws("saver")
+        if law.id not in named and not law.hang and not law.referee
+    ]
     assert not missing, f"no mutant shows that these laws can fail: {missing}"
 
 

@@ -128,7 +128,7 @@ class Judge:
         referee: Callable[[], Any] | None = None,
     ) -> None:
         self.stores, self.profile, self._beat, self._referee = stores, profile, beat, referee
-        self._traces: dict[tuple[str, str], list[tuple[Any, Trace]]] = {}
+        self._traces: dict[tuple[Any, ...], list[tuple[Any, Trace]]] = {}
 
     def judge(self, law: Law, face: Face, skip: tuple[Any, ...] = ()) -> Outcome:
         """Judge `law` on `face`; cases in `skip` (they hung) are not run again."""
@@ -204,7 +204,7 @@ class Judge:
             return []
         from lineage_conformance import strategies
 
-        key = (law.focus if law.check is None else law.id, face)
+        key = (law.focus, law.check, face)
         if key not in self._traces:
             self._traces[key] = [
                 (case, self.run(law, case, face))

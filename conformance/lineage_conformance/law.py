@@ -219,9 +219,15 @@ def select(patterns: Iterable[str], kind: str = "saver") -> list[Law]:
 
 
 def causes(item: Law) -> Iterator[str]:
-    """Ids of the laws that explain a breach of `item`, nearest first, each once."""
+    """Ids of the laws that explain a breach of `item`, nearest first, each once.
+
+    A law that asks the referee runs a whole graph, which stands on all that the laws about the saver
+    itself say: they come last.
+    """
     seen: set[str] = set()
     queue = list(item.after)
+    if item.referee:
+        queue += [other.id for other in _REGISTRY.values() if other.kind == "saver" and not other.referee]
     while queue:
         id = queue.pop(0)
         if id not in seen and id in _REGISTRY:

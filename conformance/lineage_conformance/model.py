@@ -102,12 +102,12 @@ class Model:
 
     def copy_thread(self, source: str, target: str) -> None:
         """Copy every row and write of a thread under another thread id."""
-        for key, row in list(self.rows.items()):
-            if key[0] == source:
-                self.rows[(target, *key[1:])] = row
-        for key, slots in list(self.writes.items()):
-            if key[0] == source:
-                self.writes[(target, *key[1:])] = dict(slots)
+        for (thread, ns, id), row in list(self.rows.items()):
+            if thread == source:
+                self.rows[target, ns, id] = row
+        for (thread, ns, id), slots in list(self.writes.items()):
+            if thread == source:
+                self.writes[target, ns, id] = dict(slots)
 
     def prune(self, threads: Sequence[str], strategy: str) -> None:
         """Keep the largest id per namespace and what its delta channels are rebuilt from, or nothing.
@@ -181,7 +181,7 @@ class Model:
             "pending_writes": self._writes(key),
         }
 
-    def _writes(self, key: Key) -> list[list[Any]]:
+    def _writes(self, key: Key) -> Sequence[Any]:
         """Writes in the order (task path, task id, index)."""
         slots = self.writes.get(key, {})
         order = sorted(slots, key=lambda slot: (slots[slot][0], *slot))

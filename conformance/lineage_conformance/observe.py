@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
 from lineage_conformance import contract
@@ -69,12 +69,12 @@ def thread_of(row: Any) -> str:
     return key_of(row)[0]
 
 
-def by_key(rows: list[Any]) -> dict[Key, Any]:
+def by_key(rows: Iterable[Any]) -> dict[Key, Any]:
     """Rows by their key."""
     return {key_of(row): row for row in rows}
 
 
-def order(rows: list[Any]) -> list[Key]:
+def order(rows: Iterable[Any]) -> list[Key]:
     """Keys grouped by thread and namespace, each group in the order it came."""
     return sorted((key_of(row) for row in rows), key=lambda key: key[:2])
 

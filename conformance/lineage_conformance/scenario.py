@@ -123,10 +123,17 @@ class Scenario:
             held = {s.partition(":")[2] for t in self.shape.tools for s in t.steps} - {
                 s.partition(":")[2] for t in shape.tools for s in t.steps
             }
+            if asks(shape) < asks(self.shape) and any(act.op == "resume" for act in self.acts):
+                continue  # an answer without its question would be another scenario altogether
             if not (gone | held - {""}) & named:
                 yield dataclasses.replace(self, shape=shape)
         if self.durability:
             yield dataclasses.replace(self, durability="")
+
+
+def asks(shape: Shape) -> int:
+    """How many questions the tools of a shape ask."""
+    return sum(len(tool.questions) for tool in shape.tools)
 
 
 def scenario(shape: Shape, *acts: Act, durability: str = "") -> Scenario:

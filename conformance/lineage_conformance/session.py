@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
+import functools
 import itertools
-import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineage_conformance import contract, observe, zoo
+from lineage_conformance import compare, contract, observe, together, zoo
 from lineage_conformance.canon import Difference, canon, differences
-from lineage_conformance.handles import Face, Handle, Half, halves
+from lineage_conformance.handles import Face, Handle, halves
 from lineage_conformance.model import Model, name
 from lineage_conformance.program import (
     CopyThread, DeleteForRuns, DeleteThread, DeltaHistory, Get, List, Mint, Op, OwnLoop, Program,
     Prune, Put, Reopen, Together, Vanish, Writes,
 )  # fmt: skip
+from lineage_conformance.raised import Raised, guarded
 
 _numbers = itertools.count(1)
 
@@ -44,24 +44,6 @@ class Trace:
 
     diffs: list[Diff] = field(default_factory=list)
     refused: list[tuple[int, str]] = field(default_factory=list)
-
-
-class Raised(Exception):
-    """Wraps whatever a saver raised, so that an error of the suite is never taken for one of the saver."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(f"{type(error).__name__}: {str(error)[:500]}")
-        self.error = error
-
-
-def guarded(work: Callable[[], Any]) -> Any:
-    """Call the saver; turn anything it raises, `SystemExit` included, into `Raised`."""
-    try:
-        return work()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise Raised(error) from error
 
 
 class Session:
@@ -118,7 +100,7 @@ class Session:
         """The config that an operation names."""
         key = (op.thread, op.ns or "", id)
         if getattr(op, "via", "built") == "returned" and id is not None and key in self.returned:
-            return dict(self.returned[key])  # type: ignore[index]
+            return dict(self.returned[key])
         conf: dict[str, Any] = {"thread_id": self.thread(op.thread)}
         if op.ns is not None:
             conf["checkpoint_ns"] = op.ns
@@ -136,47 +118,54 @@ class Session:
             if getattr(op, "lenient", False):
                 self.trace.refused.append((self.at, str(raised)))
             else:
-                self._differ(op, ("raises",), "no exception", str(raised))
+                self.differ(op, ("raises",), "no exception", str(raised))
 
-    def _differ(self, op: Op, path: tuple[str, ...], expected: Any, got: Any) -> None:
+    def differ(self, op: Op, path: tuple[str, ...], expected: Any, got: Any) -> None:
         self.trace.diffs.append(Diff(self.at, op.name, path, expected, got))
 
-    def _compare(self, op: Op, expected: Any, got: Any, path: tuple[str, ...] = ()) -> None:
-        found: Difference
-        for found in differences(expected, got, path):
-            self._differ(op, found.path, found.expected, found.got)
+    def _report(self, op: Op, found: Iterable[Difference]) -> None:
+        for difference in found:
+            self.differ(op, *difference)
+
+    def _compare(self, op: Op, expected: Any, got: Any, path: tuple[str, ...]) -> None:
+        self._report(op, differences(expected, got, path))
 
     def _put(self, op: Put) -> None:
         handle = self.handle(op.handle)
-        values, versions, new = self._channels(op, handle)
-        checkpoint = self._checkpoint(op, values, versions)
+        values, versions, new = self.channels(op, handle)
+        checkpoint = self.checkpoint(op, values, versions)
         config = self.config(op, op.parent)
         config["configurable"] = {**config["configurable"], **zoo.build(dict(op.extra))}
         if op.tags:
             config["metadata"] = zoo.build(dict(op.tags))
-        meta = {"source": "loop", "step": op.id} if op.meta is None else dict(op.meta)
-        args = (config, checkpoint, zoo.build(meta), dict(new))
+        args = (config, checkpoint, self.metadata(op), dict(new))
         before = canon(args) if op.watch else None
         result = guarded(lambda: handle.call(self.writer, "put", *args))
         if op.watch:
             self._compare(op, before, canon(args), ("arguments",))
         if op.scribble:
             observe.scribble(args)
-        oracle = self._checkpoint(op, values, versions)
-        self.model.put(self._oracle_config(op), oracle, zoo.build(meta))
+        oracle = self.checkpoint(op, values, versions)
+        self.model.put(self.oracle_config(op), oracle, self.metadata(op))
         key = (op.thread, op.ns, op.id)
         self.state[key] = (values, versions)
         expected = name(self.thread(op.thread), op.ns, self.id(op.id))
         self._compare(op, expected, observe.config(result), ("returned",))
         self.returned[key] = result if isinstance(result, Mapping) else expected
 
-    def _oracle_config(self, op: Put) -> dict[str, Any]:
+    def metadata(self, op: Put) -> dict[str, Any]:
+        """The metadata of a put, made anew."""
+        meta = {"source": "loop", "step": op.id} if op.meta is None else dict(op.meta)
+        made: dict[str, Any] = zoo.build(meta)
+        return made
+
+    def oracle_config(self, op: Put) -> dict[str, Any]:
         conf = {"thread_id": self.thread(op.thread), "checkpoint_ns": op.ns, **zoo.build(dict(op.extra))}
         if op.parent is not None:
             conf["checkpoint_id"] = self.id(op.parent)
         return {"configurable": conf, "metadata": zoo.build(dict(op.tags))}
 
-    def _channels(
+    def channels(
         self, op: Put, handle: Handle
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         parent = self.state.get((op.thread, op.ns, op.parent)) if op.parent is not None else None
@@ -198,7 +187,7 @@ class Session:
         forms = {"int": op.id, "float": op.id + 0.5, "str": f"{op.id:08d}.0"}
         return forms[op.versions]
 
-    def _checkpoint(self, op: Put, values: Mapping[str, Any], versions: Mapping[str, Any]) -> Any:
+    def checkpoint(self, op: Put, values: Mapping[str, Any], versions: Mapping[str, Any]) -> Any:
         checkpoint: dict[str, Any] = {
             "v": contract.checkpoint_format(),
             "id": self.id(op.id),
@@ -237,73 +226,13 @@ class Session:
             self.thread(op.thread), op.ns, None if op.id is None else self.id(op.id)
         )
         got = observe.tuple_(result)
-        self._compare_tuple(op, expected, got)
+        self._report(op, compare.tuples(expected, got))
         if op.whole and isinstance(got, dict) and op.id is not None:
-            self._compare_whole(op, got)
+            place: Any = (op.thread, op.ns or "", op.id)
+            values, _ = self.state.get(place, ({}, {}))
+            self._report(op, compare.lost(values, self.written.get(place, []), got))
         if op.scribble and result is not None:
             observe.scribble(list(result))
-
-    def _compare_tuple(
-        self, op: Op, expected: dict[str, Any] | None, got: Any, path: tuple[str, ...] = ()
-    ) -> None:
-        if expected is None or not isinstance(got, dict):
-            present = "nothing" if expected is None else "a checkpoint"
-            found = "nothing" if got is None else "a checkpoint" if isinstance(got, dict) else got
-            if present != found:
-                self._differ(op, (*path, "found"), present, found)
-            return
-        for key in ("config", "parent_config", "pending_writes", "metadata"):
-            if key == "metadata" and expected[key] is None:
-                continue  # before 2.0.13 no contract says which config keys join the metadata
-            if key == "pending_writes":
-                self._compare_writes(op, expected[key], got[key], path)
-                continue
-            if key == "metadata" and isinstance(got[key], dict):
-                self._compare_metadata(op, expected[key], got[key], path)
-                continue
-            self._compare(op, expected[key], got[key], (*path, key))
-        for key, value in expected["checkpoint"].items():
-            found = got["checkpoint"].get(key, "(missing)") if got["checkpoint"] else "(missing)"
-            if key not in ("pending_sends",):
-                self._compare(op, value, found, (*path, key))
-
-    def _compare_whole(self, op: Get, got: dict[str, Any]) -> None:
-        """Tell values that were something when they were stored and are None now.
-
-        The serializer is no excuse here: the oracle is the value that the caller handed over.
-        """
-        place: Any = (op.thread, op.ns or "", op.id)
-        values, _ = self.state.get(place, ({}, {}))
-        found = got["checkpoint"].get("channel_values") or {}
-        for channel, value in values.items():
-            if value is not None and found.get(channel, value) is None:
-                self._differ(op, ("lost", "channel_values", channel), zoo.source(value), None)
-        told = self.written.get(place, [])
-        emptied = {write[:2] for write in told if write[2] is None}
-        lost = {(write[0], write[1]) for write in got["pending_writes"] if write[2] is None}
-        for task, channel, value in told:
-            if (task, channel) in lost and (task, channel) not in emptied:
-                self._differ(op, ("lost", "pending_writes", channel), zoo.source(value), None)
-
-    def _compare_metadata(
-        self, op: Op, expected: dict[str, Any], got: dict[str, Any], path: tuple[str, ...]
-    ) -> None:
-        """Metadata; a reserved key of the config that joined it is another question than the rest."""
-        extra = {k for k in got if k not in expected and contract.reserved(k)}
-        for key in sorted(extra):
-            self._differ(op, (*path, "reserved_metadata", key), "(absent)", got[key])
-        plain = {k: v for k, v in got.items() if k not in extra}
-        self._compare(op, expected, plain, (*path, "metadata"))
-
-    def _compare_writes(
-        self, op: Op, expected: list[Any], got: list[Any], path: tuple[str, ...]
-    ) -> None:
-        """What was written, task by task, and only if that is right the order of the tasks."""
-        before = len(self.trace.diffs)
-        left, right = sorted(expected, key=observe.slot), sorted(got, key=observe.slot)
-        self._compare(op, left, right, (*path, "pending_writes"))
-        if len(self.trace.diffs) == before and expected != got:
-            self._differ(op, (*path, "writes_order"), expected, got)
 
     def _list(self, op: List) -> None:
         handle = self.handle(op.handle)
@@ -328,7 +257,7 @@ class Session:
             return  # which later rows an open iterator shows is its own affair
         if op.thread is None:
             got = [row for row in got if observe.thread_of(row).startswith(self.nonce)]
-        self._compare_lists(op, expected, got)
+        self._report(op, compare.lists(expected, got))
 
     def _listed(self, op: List) -> list[dict[str, Any]]:
         return self.model.list(
@@ -345,27 +274,8 @@ class Session:
         first = guarded(lambda: next(rows, None))
         for inner in op.inner:
             self._run(inner)
-        rest = guarded(lambda: list(rows))
+        rest: list[Any] = guarded(lambda: list(rows))
         return ([] if first is None else [first]) + rest
-
-    def _compare_lists(self, op: Op, expected: list[dict[str, Any]], got: list[Any]) -> None:
-        """Rows first, then order within each thread and namespace (order across them is free)."""
-        left, right = observe.by_key(expected), observe.by_key(got)
-        wanted = sorted(observe.short(k) for k in left)
-        found = sorted(observe.short(observe.key_of(row)) for row in got)
-        if wanted != found:
-            self._differ(op, ("rows",), wanted, found)
-        if [k for k in observe.order(got) if k in left] != [
-            k for k in observe.order(expected) if k in right
-        ]:
-            self._differ(
-                op, ("order",),
-                [observe.short(k) for k in observe.order(expected)],
-                [observe.short(k) for k in observe.order(got)],
-            )  # fmt: skip
-        for key in left:
-            if key in right:
-                self._compare_tuple(op, left[key], right[key], ("row",))
 
     # -- operations on whole threads -------------------------------------------------------------
 
@@ -413,93 +323,19 @@ class Session:
         minted = [op.start]
         for _ in range(op.count):
             current = minted[-1]
-            minted.append(
-                guarded(lambda current=current: self.handle(0).saver.get_next_version(current, None))
-            )
+            mint = functools.partial(self.handle(0).saver.get_next_version, current, None)
+            minted.append(guarded(mint))
         fresh = minted[1:]
         pairs: Sequence[tuple[Any, Any]] = list(zip(fresh, fresh[1:]))
         rising = all(type(a) is type(b) and a < b for a, b in pairs)
         if not rising:
-            self._differ(op, ("minted",), "each version larger than the last", canon(fresh))
+            self.differ(op, ("minted",), "each version larger than the last", canon(fresh))
 
     def _vanish(self, op: Vanish) -> None:
         zoo.vanish()
 
     def _together(self, op: Together) -> None:
-        """Run the branches at once; afterwards the model runs them one by one."""
-        calls = [self._prepared(inner) for inner in op.ops]
-        if self.writer == "sync":
-            errors = _in_threads([lambda c=call: c("sync") for call in calls])
-        else:
-            loop = self.handle(0).loop
-            errors = guarded(lambda: loop.run(_in_tasks([call("async") for call in calls])))
-        for inner, error in zip(op.ops, errors):
-            if error is not None:
-                self._differ(inner, ("raises",), "no exception", str(Raised(error)))
-            else:
-                self._applied(inner)
-
-    def _prepared(self, op: Op) -> Callable[[Half], Any]:
-        assert isinstance(op, (Put, Writes, DeleteThread)), "only writing operations run together"
-        handle = self.handle(op.handle)
-        if isinstance(op, Put):
-            values, versions, new = self._channels(op, handle)
-            meta = {"source": "loop", "step": op.id} if op.meta is None else zoo.build(dict(op.meta))
-            args: tuple[Any, ...] = (
-                self.config(op, op.parent), self._checkpoint(op, values, versions), meta, new,
-            )  # fmt: skip
-            self.state[op.thread, op.ns, op.id] = (values, versions)
-            method = "put"
-        elif isinstance(op, Writes):
-            items = [(channel, zoo.build(value)) for channel, value in op.items]
-            args, method = (self.config(op, op.id), items, op.task), "put_writes"
-        else:
-            args, method = (self.thread(op.thread),), "delete_thread"
-        saver = handle.saver
-        return lambda half: getattr(saver, method if half == "sync" else "a" + method)(*args)
-
-    def _applied(self, op: Op) -> None:
-        if isinstance(op, Put):
-            values, versions = self.state[op.thread, op.ns, op.id]
-            meta = {"source": "loop", "step": op.id} if op.meta is None else zoo.build(dict(op.meta))
-            self.model.put(self._oracle_config(op), self._checkpoint(op, values, versions), meta)
-        elif isinstance(op, Writes):
-            key = (self.thread(op.thread), op.ns, self.id(op.id))
-            self.model.put_writes(key, op.task, [(c, zoo.build(v)) for c, v in op.items], "")
-        elif isinstance(op, DeleteThread):
-            self.model.delete_thread(self.thread(op.thread))
+        together.run(self, op)
 
     def _own_loop(self, op: OwnLoop) -> None:
-        """A sync call inside the saver's own loop answers or refuses; it must not hang."""
-        for inner in op.ops:
-            call = self._prepared(inner)
-            try:
-                guarded(lambda call=call: self.handle(0).loop.call(lambda: call("sync")))
-            except Raised as raised:
-                self.trace.refused.append((self.at, str(raised)))
-            else:
-                self._applied(inner)
-
-
-def _in_threads(calls: Sequence[Callable[[], Any]]) -> list[BaseException | None]:
-    barrier = threading.Barrier(len(calls))
-    errors: list[BaseException | None] = [None] * len(calls)
-
-    def work(number: int) -> None:
-        barrier.wait()
-        try:
-            calls[number]()
-        except BaseException as error:
-            errors[number] = error
-
-    threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
-
-
-async def _in_tasks(calls: Sequence[Any]) -> list[BaseException | None]:
-    results = await asyncio.gather(*calls, return_exceptions=True)
-    return [result if isinstance(result, BaseException) else None for result in results]
+        together.run_in_own_loop(self, op)

@@ -86,10 +86,10 @@ def _simpler(op: Op) -> Iterator[Op]:
         nested: tuple[Op, ...] = getattr(op, name, ())
         for index in range(len(nested)):
             if len(nested) > 1:
-                yield dataclasses.replace(op, **{name: nested[:index] + nested[index + 1 :]})  # type: ignore[arg-type]
+                yield dataclasses.replace(op, **{name: nested[:index] + nested[index + 1 :]})
             for simpler in _simpler(nested[index]):
                 changed = nested[:index] + (simpler,) + nested[index + 1 :]
-                yield dataclasses.replace(op, **{name: changed})  # type: ignore[arg-type]
+                yield dataclasses.replace(op, **{name: changed})
     for f in dataclasses.fields(op):
         value = getattr(op, f.name)
         default = default_of(f)

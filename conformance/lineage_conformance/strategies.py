@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from lineage_conformance import contract, zoo
+from lineage_conformance import contract, graph_strategies, zoo
 from lineage_conformance.program import (
     DeleteThread, DeltaHistory, Get, List, Op, Program, Put, Reopen, Writes,
 )  # fmt: skip
@@ -283,6 +283,7 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "branching": branching_focus,
     "rollback": rollback_focus,
     "delta-blobs": delta_blobs_focus,
+    **graph_strategies.FOCUSES,
 }
 
 

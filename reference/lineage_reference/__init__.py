@@ -3,6 +3,7 @@
 `StrictSaver` is a complete LangGraph checkpointer in memory; `Space` is where it keeps its data.
 """
 
-from lineage_reference.saver import Space, StrictSaver
+from lineage_reference.saver import StrictSaver
+from lineage_reference.space import Space
 
 __all__ = ["Space", "StrictSaver"]

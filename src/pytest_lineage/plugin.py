@@ -6,6 +6,7 @@ worker processes, only when a target is named (`--lineage-target`) or found in a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,3 +82,25 @@ def _conftest(path: Path, parent: pytest.Collector) -> ConftestModule | None:
             made.loaded = module
             return made
     return None
+
+
+@pytest.fixture
+def lineage_gates() -> Iterator[Any]:
+    """Named gates at which a test holds tasks of a graph; all are opened when the test ends."""
+    from lineage_conformance.graphs import Gates
+
+    with Gates() as gates:
+        yield gates
+
+
+@pytest.fixture
+def lineage_parallel_tools(lineage_gates: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Makes the Send-based parallel tool graph: call it with a saver and what each tool does."""
+    import inspect
+
+    from pytest_lineage.fixtures import Maker
+
+    function = getattr(request.node, "obj", None)
+    maker = Maker(lineage_gates, inspect.iscoroutinefunction(function))
+    yield maker
+    maker.close()

@@ -96,7 +96,7 @@ def target(
     return wrap
 
 
-def _known(what: str, given: Mapping[str, str], known: Any) -> None:
+def _known(what: str, given: Mapping[str, Any], known: Any) -> None:
     for key, reason in given.items():
         if key not in known:
             raise TargetError(f"unknown {what} {key!r}; known are {', '.join(known)}")

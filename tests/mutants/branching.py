@@ -104,7 +104,7 @@ class CopiesOneCheckpoint(WithSeeder):
     class make_seeder(Seeder):
         def __init__(self, saver):
             super().__init__(saver)
-            self.reader = seeding._graph(self.key, list).compile(checkpointer=seeding.Settled(saver))
+            self.reader = seeding._graph(self.key, list).compile(checkpointer=seeding.Settled(saver, self.key))
 
 
 @mutant(kills="branching.unrecorded-turns")
@@ -187,7 +187,12 @@ class OwnTurnsOnly(BranchingBackend):
     """Takes a turn that a branch inherited for its branch point."""
 
     def _branch(self, thread_id, turn, *rest):
-        turn = max(turn, self.conversation(thread_id).turn) if turn >= 0 else turn
+        try:
+            found = self.conversation(thread_id)
+        except Refused:
+            found = None
+        if found is not None and found.parent_id and turn >= 0:
+            turn = max(turn, found.turn)
         return (yield from super()._branch(thread_id, turn, *rest))
 
 
@@ -196,17 +201,13 @@ class BranchesOffRunningTurns(BranchingBackend):
     """Branches at a turn that is still running, from where its thread stands."""
 
     def _branch(self, thread_id, turn, *rest):
-        def end(db):
-            db.execute(update(TURNS).filter_by(thread_id=thread_id, number=turn).values(completed=True))
-
-        config = seeding._config(thread_id)
-        head = self.seeder.reader.get_state(config).config["configurable"].get("checkpoint_id")
-
         def mark(db):
             where = {"thread_id": thread_id, "number": turn, "completed": False}
             found = db.execute(select(TURNS).filter_by(**where)).first()
             if found:
-                db.execute(update(TURNS).filter_by(**where).values(completed=True, checkpoint_id=head))
+                head = self.seeder.reader.get_state(seeding._config(thread_id)).config["configurable"]
+                changed = {"completed": True, "checkpoint_id": head["checkpoint_id"]}
+                db.execute(update(TURNS).filter_by(**where).values(**changed))
             return bool(found)
 
         running = yield self._writing(mark)

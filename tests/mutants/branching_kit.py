@@ -12,12 +12,14 @@ from typing import Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from lineage_conformance import judge as judges
 from lineage_conformance import law as laws
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law
 from lineage_reference.branching import BranchingBackend, sqlite_engine
-from lineage_reference.saver import Space, StrictSaver
+from lineage_reference.saver import StrictSaver
+from lineage_reference.space import Space
 from pytest_lineage.run.opening import _fast_folder
 
 Make = Callable[..., Any]
@@ -64,9 +66,11 @@ def bench(make: Make, over: str = "strict", profile: str = "quick") -> Iterator[
         return Handle(make(StrictSaver(Space.named(str(folder))), engine), loop, engine.dispose)
 
     stores = Stores(opener, lambda key: Space.forget(str(root / str(key))))
+    kept, judges.shrink = judges.shrink, lambda case, still: case  # whether it breaks is all we ask
     try:
         yield Judge(stores, profile)
     finally:
+        judges.shrink = kept
         stores.close()
         loop.close()
         shutil.rmtree(root, ignore_errors=True)

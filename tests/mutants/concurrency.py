@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_reference.saver import Space, Write
+from lineage_reference.space import Space, Write
 from tests.mutants.kit import StrictSaver, mutant
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from lineage_reference.saver import Space
+from lineage_reference.space import Space
 from tests.mutants.kit import StrictSaver, mutant
 
 

@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from lineage_reference.saver import Space
+from lineage_reference.space import Space
 from tests.mutants.kit import StrictSaver, mutant
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lineage_reference.saver import Space
+from lineage_reference.space import Space
 from tests.mutants.kit import StrictSaver, mutant
 
 

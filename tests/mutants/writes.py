@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lineage_reference.saver import Space
+from lineage_reference.space import Space
 from tests.mutants.kit import StrictSaver, mutant
 
 

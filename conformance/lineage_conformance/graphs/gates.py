@@ -13,10 +13,13 @@ from types import TracebackType
 
 Predicate = Callable[[], bool]
 
-KINDS = ("began", "reached", "finished", "raised", "asked", "landed", "committed", "settled", "done")
-"""``began``, ``finished``, ``raised``: a tool or node. ``reached``: a gate. ``landed``, ``asked``: the saver has
-stored the tool's write, or its question. ``committed``: the engine has accepted the write. ``settled``: the one
-of ``landed`` and ``committed`` that the durability of the run can show. ``done``: the run has ended."""
+KINDS = (
+    "began", "reached", "finished", "raised", "asked", "failed", "landed", "committed", "settled", "done",
+)  # fmt: skip
+"""``began``, ``finished``, ``raised``: a tool or node. ``reached``: a gate. ``landed``, ``asked``, ``failed``: the
+saver has stored the tool's write, its question, its error. ``committed``: the engine has accepted the write.
+``settled``: the one of ``landed`` and ``committed`` that the durability of the run can show. ``done``: the run
+has ended."""
 
 
 class Gates:
@@ -98,7 +101,7 @@ class Gates:
 
     def is_settled(self, tool: str) -> bool:
         """Whether the write of a tool is settled, or will not come (it asked, or failed)."""
-        kinds = (self.settles, "asked", "raised")
+        kinds = (self.settles, "asked", "failed" if self.settles == "landed" else "raised")
         return self._freed or any((kind, tool) in self.events for kind in kinds)
 
     def stay(self, predicate: Predicate) -> None:

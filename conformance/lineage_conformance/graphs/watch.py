@@ -87,6 +87,9 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
             gates.post("landed", name)
         for name in questions:
             gates.post("asked", name)
+        for channel, value in writes:
+            if channel == "__error__":
+                gates.post("failed", str(value).partition(" was told")[0].rpartition("'")[2])
 
     def stored(config: Any, checkpoint: Any) -> None:
         place = config["configurable"]

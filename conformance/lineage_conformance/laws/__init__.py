@@ -12,6 +12,7 @@ GROUPS: tuple[str, ...] = (
     "branching", "branching_workspace", "branching_creation",
     "delta_blobs",
     "rollback", "rollback_turns", "answer",
+    "graph_resume", "graph_interrupts", "graph_fork", "graph_subgraph", "graph_durability", "graph_delta",
 )  # fmt: skip
 """Modules in the order in which their laws run: causes before consequences."""
 

@@ -91,7 +91,7 @@ def _unrecorded(stage: Stage, tale: Tale) -> Iterator[Diff]:
     level=Level.MUST,
     source=PREFIX + "; the head may have been summarised since, history has not",
     check=staged(_unrecorded),
-    after=("branching.messages-equal-prefix",),
+    after=("branching.messages-equal-prefix", "branching.source-is-unchanged"),
     meaning="A conversation from before the backend was installed branches into its summary.",
 )
 def unrecorded_turns() -> Iterator[Tale]:
@@ -216,7 +216,13 @@ def _hang_write(stage: Stage, line: Line) -> None:
     level=Level.MUST,
     source=DATA,
     check=staged(_apart),
-    after=("branching.messages-equal-prefix", "branching.source-is-unchanged"),
+    after=(
+        "branching.messages-equal-prefix",
+        "branching.source-is-unchanged",
+        "branching.workspace-as-of-turn",
+        "branching.artifacts-up-to-turn",
+        "branching.history-is-inherited",
+    ),
     meaning="What is said, written or left unfinished in one branch shows in another.",
     reports=("langchain-ai/langgraph#8443", "langchain-ai/langgraphjs#2737"),
 )

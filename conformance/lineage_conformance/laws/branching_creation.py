@@ -14,7 +14,8 @@ from lineage_conformance.law import Level
 from lineage_conformance.laws.branching import DATA, branching
 from lineage_conformance.laws.branching_stage import Future, Line, Stage, staged
 from lineage_conformance.laws.branching_tale import FURNISHED, Move, Tale, tale
-from lineage_conformance.session import Diff, Raised
+from lineage_conformance.raised import Raised
+from lineage_conformance.session import Diff
 
 WHOLE = "data: a branch that can be opened is complete, whatever stopped its creation"
 
@@ -92,7 +93,13 @@ def _failure(stage: Stage, tale: Tale) -> Iterator[Diff]:
     level=Level.MUST,
     source=WHOLE,
     check=staged(_failure),
-    after=("branching.source-is-unchanged", "branching.messages-equal-prefix", "branching.workspace-as-of-turn"),
+    after=(
+        "branching.source-is-unchanged",
+        "branching.messages-equal-prefix",
+        "branching.workspace-as-of-turn",
+        "branching.artifacts-up-to-turn",
+        "branching.history-is-inherited",
+    ),
     meaning="A failed click leaves an empty or half furnished conversation in the list, or threads that nobody owns.",
 )
 def failure_leaves_nothing() -> Iterator[Tale]:
@@ -247,7 +254,11 @@ def _spared(stage: Stage, tale: Tale) -> Iterator[Diff]:
     level=Level.MUST,
     source="data: only what stopped halfway long ago is an orphan",
     check=staged(_spared),
-    after=("branching.messages-equal-prefix", "branching.workspace-as-of-turn"),
+    after=(
+        "branching.messages-equal-prefix",
+        "branching.workspace-as-of-turn",
+        "branching.artifacts-up-to-turn",
+    ),
     meaning="The nightly cleaning removes conversations, or branches that are being made that very moment.",
 )
 def sweep_spares_the_living() -> Iterator[Tale]:
@@ -381,7 +392,11 @@ def _cost(stage: Stage, tale: Tale) -> Iterator[Diff]:
     level=Level.SHOULD,
     source="cost: what came after the branch point is no part of the branch, so nothing of it need be read",
     check=staged(_cost),
-    after=("branching.messages-equal-prefix", "branching.workspace-as-of-turn"),
+    after=(
+        "branching.messages-equal-prefix",
+        "branching.source-is-unchanged",
+        "branching.workspace-as-of-turn",
+    ),
     meaning="Branching early in a long conversation takes as long as reading all of it.",
 )
 def cost_is_the_prefix() -> Iterator[Tale]:

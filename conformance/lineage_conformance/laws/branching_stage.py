@@ -22,7 +22,8 @@ from lineage_conformance.canon import canon, differences
 from lineage_conformance.contracts.branching import DEPTH
 from lineage_conformance.laws.branching_agent import Agent, script
 from lineage_conformance.laws.branching_tale import Move, Tale
-from lineage_conformance.session import Diff, Raised, guarded
+from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.session import Diff
 
 Check = Callable[["Stage", Tale], Iterator[Diff]]
 

@@ -75,6 +75,10 @@ MARKS = (1, 2, 3, DEPTH - 1, DEPTH, DEPTH + 1)
 
 def _history(stage: Stage, tale: Tale) -> Iterator[Diff]:
     for depth, line in enumerate(_chain(stage, tale)):
+        for turn in range(len(tale.moves) + 1) if depth == 0 else ():
+            made = stage.branch(line, turn)
+            found, _ = stage.history(made.thread)
+            yield from stage.compare("history", ("turns",), made.history()[0], found)
         if depth in MARKS or depth == tale.depth:
             turns, complete = line.history()
             found, said = stage.history(line.thread)

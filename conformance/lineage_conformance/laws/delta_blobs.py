@@ -59,7 +59,7 @@ APPENDS = line(
     "delta_blobs.off-by-default",
     level=Level.MUST,
     source=OWNER,
-    lens="mode:* blobs:stored* get:*",
+    lens="mode:* blobs:stored*",
     meaning="Turning on a feature is an accident instead of a decision, and old servers see what they do not know.",
 )
 def off_by_default() -> Iterator[History]:
@@ -415,7 +415,7 @@ def outage_breaks_no_run() -> Iterator[History]:
     source="BaseCheckpointSaver.get_tuple returns the requested checkpoint, wherever its values are kept",
     lens="get:* rebuild:*",
     focus="delta-blobs",
-    after=("delta_blobs.rebuilds-appends", "delta_blobs.shadow-leaves-reads", "delta_blobs.read-waits-for-proof", "delta_blobs.survives-compaction", "delta_blobs.forks-are-apart", "delta_blobs.refused-step-leaves-nothing"),
+    after=("delta_blobs.rebuilds-appends", "delta_blobs.shadow-leaves-reads", "delta_blobs.read-waits-for-proof", "delta_blobs.survives-compaction", "delta_blobs.keys-change-apart", "delta_blobs.forks-are-apart", "delta_blobs.refused-step-leaves-nothing"),
     meaning="A conversation is read back without its messages.",
 )
 def read_returns_all() -> Iterator[History]:

@@ -11,7 +11,8 @@ from typing import Any
 from lineage_conformance import contract, zoo
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon, differences
-from lineage_conformance.session import Diff, Raised, guarded
+from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.session import Diff
 
 FORMAT = 1
 
@@ -219,7 +220,9 @@ class Play:
         above = None if act.parent is None else self.held[act.thread, act.ns, act.parent]
         checkpoint, new, _ = self._checkpoint(act, above)
         checkpoint["channel_values"]["odd"] = zoo.build(zoo.ref("generator"))
-        checkpoint["channel_versions"]["odd"] = new["odd"] = next(iter(new.values()))
+        version = max(checkpoint["channel_versions"].values(), default=None)
+        new["odd"] = self.bench.subject.get_next_version(version, None)
+        checkpoint["channel_versions"]["odd"] = new["odd"]
         conf = self.config((act.thread, act.ns, act.parent or 0))["configurable"]
         try:
             self._call("put", {"configurable": conf}, checkpoint, {"source": "loop", "step": 0}, new)

@@ -140,7 +140,7 @@ def the_other_branch_stays() -> Iterator[Scenario]:
 
 def _cleared(case: Scenario, story: Story) -> Iterator[Diff]:
     for act, before, seen in zip(case.acts[1:], story, story[1:], strict=False):
-        if act.op == "update" and act.as_node == "__end__":
+        if act.op == "update" and act.as_node == "__end__" and before.asked:
             yield from unharmed(seen)
             yield from differ(seen, "log", before.log[:1] + list(before.kept), seen.log)
             yield from differ(seen, "next", [], list(seen.next))

@@ -44,7 +44,6 @@ def _newer(play: Play) -> Iterator[Diff]:
     source="data loss: a rollback of an old turn would throw away the turns after it",
     lens="rollback:* state:* next:* tasks:*",
     check=played(_newer),
-    focus="rollback",
     meaning="A late cancel deletes the answer to a newer question.",
     **COMMON,
 )

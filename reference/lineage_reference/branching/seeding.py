@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import reduce
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
@@ -47,31 +47,37 @@ class Mark(NamedTuple):
 
 
 class Settled(BaseCheckpointSaver[Any]):
-    """A saver as seen by a reader: every checkpoint as it was put, without the writes hung on it since."""
+    """A saver as seen by a reader: of every checkpoint one channel, as it was put.
 
-    def __init__(self, saver: BaseCheckpointSaver[Any]) -> None:
+    The writes that hang on a checkpoint are left out, and so are the tasks that it schedules: they are
+    the agent's, and a graph that does not know its nodes warns about each of them.
+    """
+
+    def __init__(self, saver: BaseCheckpointSaver[Any], key: str) -> None:
         super().__init__(serde=saver.serde)
-        self.saver = saver
+        self.saver, self.key = saver, key
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint without pending writes."""
-        return _bare(self.saver.get_tuple(config))
+        """The checkpoint with one channel and no writes."""
+        found = self.saver.get_tuple(config)
+        return None if found is None else self._bare(found)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint without pending writes."""
-        return _bare(await self.saver.aget_tuple(config))
+        """The checkpoint with one channel and no writes."""
+        found = await self.saver.aget_tuple(config)
+        return None if found is None else self._bare(found)
 
     def list(self, config: RunnableConfig | None, **options: Any) -> Iterator[CheckpointTuple]:
-        """Checkpoints without pending writes, newest first."""
+        """Checkpoints with one channel and no writes, newest first."""
         for found in self.saver.list(config, **options):
-            yield cast(CheckpointTuple, _bare(found))
+            yield self._bare(found)
 
     async def alist(
         self, config: RunnableConfig | None, **options: Any
     ) -> AsyncIterator[CheckpointTuple]:
-        """Checkpoints without pending writes, newest first."""
+        """Checkpoints with one channel and no writes, newest first."""
         async for found in self.saver.alist(config, **options):
-            yield cast(CheckpointTuple, _bare(found))
+            yield self._bare(found)
 
     def get_delta_channel_history(self, **options: Any) -> Any:
         """As the saver has it: these writes came *before* the checkpoint and make its value."""
@@ -81,9 +87,14 @@ class Settled(BaseCheckpointSaver[Any]):
         """As the saver has it: these writes came *before* the checkpoint and make its value."""
         return await self.saver.aget_delta_channel_history(**options)
 
-
-def _bare(found: CheckpointTuple | None) -> CheckpointTuple | None:
-    return None if found is None else found._replace(pending_writes=[])
+    def _bare(self, found: CheckpointTuple) -> CheckpointTuple:
+        values = found.checkpoint["channel_values"]
+        checkpoint: Any = {**found.checkpoint, "channel_values": {}}
+        if self.key in values:
+            checkpoint["channel_values"][self.key] = values[self.key]
+        if checkpoint.get("pending_sends"):  # where tasks stood before checkpoint format 4
+            checkpoint["pending_sends"] = []
+        return found._replace(checkpoint=checkpoint, pending_writes=[])
 
 
 class Seeder:
@@ -98,7 +109,7 @@ class Seeder:
     ) -> None:
         self.saver, self.key = saver, key
         self.seeder = _graph(key, list).compile(checkpointer=saver)
-        self.reader = _graph(key, _read_as(fold)).compile(checkpointer=Settled(saver))
+        self.reader = _graph(key, _read_as(fold)).compile(checkpointer=Settled(saver, key))
 
     def read(self, thread_id: str, mark: Mark | None) -> Steps[list[Any]]:
         """The messages at a mark, as they are stored. None marks the start, before any message."""

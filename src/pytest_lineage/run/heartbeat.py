@@ -18,9 +18,9 @@ _HEAD = struct.Struct("<QII")
 
 
 class Beat(NamedTuple):
-    """What the worker was doing: `count` grows with every operation; `text` is the program as JSON."""
+    """What the worker was doing: `steps` grows with every operation; `text` is the program as JSON."""
 
-    count: int
+    steps: int
     op: int
     text: str
 

@@ -80,7 +80,8 @@ def _shown(row: Row) -> str:
     if not row.evidence:
         return ""
     differences = row.evidence.get("differences") or [{}]
-    return repr((row.evidence["program"]["ops"], differences[0].get("at")))
+    program = row.evidence["program"]
+    return repr((program.get("ops", program), differences[0].get("at")))
 
 
 def incomplete(report: TargetReport) -> str:

@@ -95,7 +95,7 @@ class Worker:
                     return Reply(ended=self._death())
                 return Reply(event)
             now = time.monotonic()
-            count = self.beat.read().count
+            count = self.beat.read().steps
             quiet = 0.0 if count != last else quiet + min(now - before, 3 * TICK)
             last, before = count, now
             if quiet > op_limit:

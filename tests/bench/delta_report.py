@@ -1,0 +1,78 @@
+"""The benchmark's results as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def render(found: dict[str, Any]) -> str:
+    """The results as Markdown."""
+    about = ", ".join(f"{name} {value}" for name, value in found["about"].items())
+    parts = [
+        "# Delta blobs: sizes and costs\n",
+        "Made by `python -m tests.bench.delta_size` (fixed seed; see its docstring for what bound, payload and "
+        f"request mean). {about}.\n",
+        "## Ratios to the bound\n",
+        _ratios(found["sizes"]),
+        "## Side by side\n",
+        "Bytes in MB. `full` and `per version` are serialized lists alone: a full checkpoint per step, and one "
+        "blob per channel and version as the stock Postgres saver keeps them.\n",
+        _side_by_side(found["sizes"]),
+    ]
+    if found["heads"]:
+        parts += ["## Reading the head (ms of CPU, SQLite)\n", _heads(found["heads"])]
+    if found["delta_channel"]:
+        parts += ["## LangGraph's DeltaChannel on SQLite, same steps\n", _channel(found)]
+    if found["postgres"]:
+        rows = [(r["steps"], _mb(r["payload"]), r["postgres_to_payload"]) for r in found["postgres"]]
+        parts += ["## PostgreSQL\n", _table(("steps", "payload", "relations / payload"), rows)]
+    return "\n".join(parts)
+
+
+def _ratios(rows: Sequence[dict[str, Any]]) -> str:
+    names = ("lists", "all", "request", "request_packed", "sqlite_to_payload", "detection", "head_rows")
+    head = ("profile", "steps", "encoding", "lists", "all", "request", "squeezed", "SQLite / payload",
+            "detection / serialization", "rows of the head")  # fmt: skip
+    return _table(head, [(r["profile"], r["steps"], r["encoding"], *(r[n] for n in names)) for r in rows])
+
+
+def _side_by_side(rows: Sequence[dict[str, Any]]) -> str:
+    by = {(r["profile"], r["steps"], r["encoding"]): r for r in rows}
+    out = []
+    for (profile, steps, encoding), row in by.items():
+        if encoding != "splice":
+            continue
+        tail = by.get((profile, steps, "tail"), row)
+        out.append(
+            (profile, steps, _mb(row["bound"]), _mb(row["full"]), _mb(row["per_version"]),
+             _mb(tail["payload"]), _mb(row["payload"]), _mb(tail["sqlite"]), _mb(row["sqlite"]),
+             f"{row['payload'] / row['full']:.2%}")  # fmt: skip
+        )
+    head = ("profile", "steps", "bound", "full", "per version", "tail", "splice", "tail on disk",
+            "splice on disk", "splice / full")  # fmt: skip
+    return _table(head, out)
+
+
+def _heads(rows: Sequence[dict[str, Any]]) -> str:
+    head = ("profile", "steps", "encoding", "one full checkpoint", "rebuilt", "ratio")
+    return _table(head, [tuple(r.values()) for r in rows])
+
+
+def _channel(found: dict[str, Any]) -> str:
+    rows = [
+        (r["profile"], r["steps"], r["frequency"], _mb(r["sqlite"]), r["head_ms"], r["walked"])
+        for r in found["delta_channel"]
+    ]
+    head = ("profile", "steps", "frequency", "on disk", "history of the head, ms", "checkpoints walked")
+    return _table(head, rows)
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.3f}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
