@@ -148,6 +148,20 @@ class Judge:
         outcome.seconds = time.perf_counter() - start
         return outcome
 
+    def replay(self, law: Law, face: Face, case: Any) -> Outcome:
+        """Judge `law` by one case as it is, without making it smaller."""
+        start = time.perf_counter()
+        trace = self.run(law, case, face)
+        mine = [diff for diff in trace.diffs if law.lens(diff)]
+        outcome = Outcome(Verdict.HOLDS, program=case, diffs=mine, examples=1)
+        outcome.refused = len(trace.refused)
+        if mine:
+            outcome.verdict, outcome.reason = Verdict.BROKEN, sentence(mine[0])
+            if law.referee and self._referee is not None:
+                self._ask_referee(law, face, outcome)
+        outcome.seconds = time.perf_counter() - start
+        return outcome
+
     def run(self, law: Law, case: Any, face: Face) -> Trace:
         """Run one case under fresh names."""
 

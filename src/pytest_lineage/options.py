@@ -145,7 +145,7 @@ def _raw(option: Option, config: pytest.Config) -> tuple[Any, str]:
         return given, "env"
     try:
         given = config.getini(option.key)
-    except ValueError as error:
+    except (ValueError, TypeError, pytest.UsageError) as error:
         raise pytest.UsageError(f"{option.key}: {error}") from None
     if given not in (None, "", []):
         return given, "ini"

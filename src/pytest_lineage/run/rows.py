@@ -33,6 +33,10 @@ class Row:
     caused_by: str | None = None
     seconds: float = 0.0
     examples: int = 0
+    program_id: str = ""
+    """Under which id the program of a broken law is saved."""
+    advisory: str = ""
+    """Why a breach does not fail the run yet: nobody reviewed the law since it was added."""
 
     def to_json(self) -> dict[str, Any]:
         """The row as JSON data, empty fields left out."""
@@ -100,16 +104,35 @@ def incomplete(report: TargetReport) -> str:
     return ""
 
 
-def exit_code(reports: Iterable[TargetReport], fail_on_should: bool = False) -> int:
-    """The exit code of a run: the first of 2, 3, 1, 4 that applies, else 0."""
+def fails(row: Row, fail_on_should: bool = False, fail_on: str = "new") -> bool:
+    """Whether a verdict fails a run. `fail_on` is ``new`` (known failures do not), ``any`` or ``never``."""
+    if fail_on == "never":
+        return False
+    if row.verdict == "fixed":
+        return True
+    bad = ("broken", "hangs", "known") if fail_on == "any" else ("broken", "hangs")
+    if row.verdict not in bad or (row.advisory and fail_on == "new"):
+        return False
+    return row.level in (("MUST", "SHOULD") if fail_on_should else ("MUST",))
+
+
+def exit_code(
+    reports: Iterable[TargetReport],
+    fail_on_should: bool = False,
+    fail_on: str = "new",
+    problems: Sequence[str] = (),
+) -> int:
+    """The exit code of a run: the first of 2, 3, 1, 4 that applies, else 0.
+
+    `problems` are errors in the known-failures file; they count as wrong usage.
+    """
     reports = list(reports)
-    if not reports or any(report.error for report in reports):
+    if not reports or problems or any(report.error for report in reports):
         return USAGE
     if any(report.fault for report in reports):
         return SUITE
     rows = [row for report in reports for row in report.rows]
-    strict = ("MUST", "SHOULD") if fail_on_should else ("MUST",)
-    if any(r.verdict == "fixed" or (r.verdict in ("broken", "hangs") and r.level in strict) for r in rows):
+    if any(fails(row, fail_on_should, fail_on) for row in rows):
         return FAILED
     if any(incomplete(report) for report in reports):
         return INCOMPLETE

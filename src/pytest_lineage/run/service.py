@@ -69,6 +69,7 @@ class Service:
             "capabilities": {half: missing for half, missing in self.missing.items()},
             "versions": contract.versions(self.packages),
             "python": sys.version.split()[0],
+            "packages": list(self.packages),
             "files": self.files,
             "pid": os.getpid(),
         }
@@ -177,13 +178,16 @@ class Service:
 
     def replay(self, law: str, face: Face, program: dict[str, Any]) -> dict[str, Any]:
         """Run one saved program on a fresh store and judge it by a law."""
-        self.stores.renew()
         item = laws.get(law)
-        case = item.decode(program)
-        found = [d for d in self.judge_.run(item, case, face).diffs if item.lens(d)]
-        verdict = Verdict.BROKEN if found else Verdict.HOLDS
-        outcome = Outcome(verdict, program=case, diffs=found, examples=1)
-        return _answer(outcome)
+        reason, verdict = self._ruled_out(item, face)
+        if verdict is not None:
+            return {"verdict": verdict.value, "reason": reason}
+        try:
+            case = item.decode(program)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise TargetError(f"the program is none that {law} can read: {error}") from None
+        self.stores.renew()
+        return _answer(self.judge_.replay(item, face, case))
 
     def _ruled_out(self, item: Law, face: Face) -> tuple[str, Verdict | None]:
         reason = item.not_applicable() or self.absent(face)
