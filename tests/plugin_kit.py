@@ -179,7 +179,10 @@ class Project:
         """Run pytest in this process, with no plugins but ours: other plugins import much at each start."""
         with self._patch.context() as patch:
             patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-            return self.pytester.runpytest_inprocess("-p", "pytest_lineage.plugin", *arguments)
+            quiet = "ignore::pytest.PytestAssertRewriteWarning"  # this process has the plugin already
+            return self.pytester.runpytest_inprocess(
+                "-p", "pytest_lineage.plugin", "-W", quiet, *arguments
+            )
 
     def spawn(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in a process of its own, with every plugin that is installed."""

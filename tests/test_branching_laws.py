@@ -10,12 +10,11 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from lineage_conformance import law as laws
-from lineage_conformance.laws.branching_tale import BUSY, FURNISHED, REWRITTEN, Tale, tale
 from lineage_conformance.law import Verdict
+from lineage_conformance.laws.branching_tale import BUSY, FURNISHED, REWRITTEN, Tale, tale
 from tests.conftest import KILL
-from tests.mutants import kit
 from tests.mutants import branching as mutants
-from tests.mutants import branching_kit
+from tests.mutants import branching_kit, kit
 
 assert mutants.__all__
 
@@ -48,7 +47,9 @@ def test_every_law_has_a_mutant() -> None:
     assert {law.id for law in laws.all_laws("branching")} == named
 
 
-@pytest.mark.parametrize(("face", "over"), [("sync", "strict"), ("async", "strict"), ("sync", "sqlite")])
+@pytest.mark.parametrize(
+    ("face", "over"), [("sync", "strict"), ("async", "strict"), ("sync", "sqlite")]
+)
 def test_all_laws_hold_on_the_reference(face: Any, over: str) -> None:
     outcomes = branching_kit.judge_all(branching_kit.BranchingBackend, face, over)
     failed = {id: o.reason for id, o in outcomes.items() if o.verdict is not Verdict.HOLDS}

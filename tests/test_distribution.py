@@ -167,7 +167,7 @@ class TestWheel:
 
     def test_extras(self, wheel: Path) -> None:
         meta = metadata(wheel)
-        features = {"sqlite", "postgres", "containers", "http", "cov"}
+        features = {"sqlite", "postgres", "containers", "http", "branching", "cov"}
         assert set(meta.get_all("Provides-Extra", [])) == features | {"all", "test"}
         asked: dict[str, set[str]] = {extra: set() for extra in features | {"all", "test"}}
         for requirement in map(Requirement, meta.get_all("Requires-Dist", [])):

@@ -100,6 +100,8 @@ class Law:
     """The faces on which the law makes sense; empty: all that the target has."""
     hang: bool = False
     """Whether the law is about a hang, so that a short limit is enough."""
+    since: str = "0.1.0"
+    """The version of the suite that added the law; later than the first, it is listed until reviewed."""
     limits: tuple[str, ...] = ()
     """Declared limits under which the sentence is not promised, e.g. ``history`` for shallow savers."""
 

@@ -4,7 +4,8 @@
 |---|---|
 | holds, refused | passed |
 | broken, hangs: MUST | failed, with a block of text; a short one if another failure explains it |
-| broken, hangs: SHOULD, MAY; engine; known | xfailed with the reason (``--lineage-fail-on-should``: a SHOULD fails) |
+| broken, hangs: SHOULD, MAY, a new law that is still advisory | xfailed with the reason (see `rows.fails`) |
+| engine, known | xfailed with the reason |
 | fixed | failed |
 | not-applicable | skipped with the reason |
 | inconclusive | MUST: failed, since a run without its verdict is incomplete; else skipped |
@@ -17,6 +18,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from pytest_lineage.run.rows import fails
 
 if TYPE_CHECKING:
     from pytest_lineage.run.rows import Row
@@ -50,9 +53,9 @@ def tell(row: Row, cause: str, fail_on_should: bool, rerun: str) -> None:
         raise Failed(_inconclusive(row, reason, rerun), f"inconclusive: {_first(reason)}")
     if row.verdict in ("engine", "known"):
         raise pytest.xfail.Exception(f"{row.verdict}: {_first(reason)}")
-    strict = ("MUST", "SHOULD") if fail_on_should else ("MUST",)
-    if row.verdict != "fixed" and row.level not in strict:
-        raise pytest.xfail.Exception(f"{row.level}: {_first(reason)}")
+    if not fails(row, fail_on_should):
+        why = row.level if not row.advisory else f"{row.level}, advisory ({row.advisory})"
+        raise pytest.xfail.Exception(f"{why}: {_first(reason)}")
     if cause:
         text = f"{row.target}: {row.law}[{row.face}] {_IS[row.verdict]}, {cause}"
         raise Failed("\n".join([text, "", *_field("rerun", rerun)]), f"{row.verdict}: {cause}")

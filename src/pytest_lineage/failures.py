@@ -200,7 +200,7 @@ def find(text: str, start: Path | None = None) -> Path:
         return known[found[0]]
     if found:
         raise FailureError(f"{text!r} is the start of {', '.join(sorted(found)[:5])}; give more of it")
-    near = difflib.get_close_matches(text, known, 3)
+    near = difflib.get_close_matches(text, known, 3, 0.4)
     hint = f"did you mean {', '.join(near)}?" if near else "`pytest-lineage check` writes them"
     raise FailureError(f"there is no saved program {text!r} in {HOME}/{FOLDER} or {HOME}/{KEPT}; {hint}")
 
@@ -218,8 +218,9 @@ def read(path: str | Path) -> Saved:
         raise FailureError(f"{path}: is no text, so it is no saved program") from None
     try:
         data = json.loads(text)
-    except (ValueError, RecursionError):
-        cut = "cut short" if text.lstrip().startswith("{") and not text.rstrip().endswith("}") else "damaged"
+    except (ValueError, RecursionError) as error:
+        ended = getattr(error, "pos", 0) >= len(text.rstrip()) or "Unterminated" in str(error)
+        cut = "cut short" if ended else "damaged"
         raise FailureError(f"{path}: is no JSON; the file is {cut}, or no saved program") from None
     return _checked(path, data)
 
@@ -271,3 +272,9 @@ def located(saved: Saved, file: Path) -> Saved:
 
     entries = tuple(str(base / Path(entry).expanduser()) for entry in saved.path)
     return replace(saved, target=here(saved.target), over=here(saved.over), path=entries)
+
+
+def load(text: str) -> Saved:
+    """The program that an id or a path names, ready to run from here. Raises `FailureError`."""
+    file = find(text)
+    return located(read(file), file)

@@ -25,16 +25,28 @@ def render(found: dict[str, Any]) -> str:
     if found["delta_channel"]:
         parts += ["## LangGraph's DeltaChannel on SQLite, same steps\n", _channel(found)]
     if found["postgres"]:
-        rows = [(r["steps"], _mb(r["payload"]), r["postgres_to_payload"]) for r in found["postgres"]]
+        rows = [
+            (r["steps"], _mb(r["payload"]), r["postgres_to_payload"]) for r in found["postgres"]
+        ]
         parts += ["## PostgreSQL\n", _table(("steps", "payload", "relations / payload"), rows)]
     return "\n".join(parts)
 
 
 def _ratios(rows: Sequence[dict[str, Any]]) -> str:
-    names = ("lists", "all", "request", "request_packed", "sqlite_to_payload", "detection", "head_rows")
+    names = (
+        "lists",
+        "all",
+        "request",
+        "request_packed",
+        "sqlite_to_payload",
+        "detection",
+        "head_rows",
+    )
     head = ("profile", "steps", "encoding", "lists", "all", "request", "squeezed", "SQLite / payload",
             "detection / serialization", "rows of the head")  # fmt: skip
-    return _table(head, [(r["profile"], r["steps"], r["encoding"], *(r[n] for n in names)) for r in rows])
+    return _table(
+        head, [(r["profile"], r["steps"], r["encoding"], *(r[n] for n in names)) for r in rows]
+    )
 
 
 def _side_by_side(rows: Sequence[dict[str, Any]]) -> str:
@@ -45,9 +57,18 @@ def _side_by_side(rows: Sequence[dict[str, Any]]) -> str:
             continue
         tail = by.get((profile, steps, "tail"), row)
         out.append(
-            (profile, steps, _mb(row["bound"]), _mb(row["full"]), _mb(row["per_version"]),
-             _mb(tail["payload"]), _mb(row["payload"]), _mb(tail["sqlite"]), _mb(row["sqlite"]),
-             f"{row['payload'] / row['full']:.2%}")  # fmt: skip
+            (
+                profile,
+                steps,
+                _mb(row["bound"]),
+                _mb(row["full"]),
+                _mb(row["per_version"]),
+                _mb(tail["payload"]),
+                _mb(row["payload"]),
+                _mb(tail["sqlite"]),
+                _mb(row["sqlite"]),
+                f"{row['payload'] / row['full']:.2%}",
+            )
         )
     head = ("profile", "steps", "bound", "full", "per version", "tail", "splice", "tail on disk",
             "splice on disk", "splice / full")  # fmt: skip
@@ -64,7 +85,14 @@ def _channel(found: dict[str, Any]) -> str:
         (r["profile"], r["steps"], r["frequency"], _mb(r["sqlite"]), r["head_ms"], r["walked"])
         for r in found["delta_channel"]
     ]
-    head = ("profile", "steps", "frequency", "on disk", "history of the head, ms", "checkpoints walked")
+    head = (
+        "profile",
+        "steps",
+        "frequency",
+        "on disk",
+        "history of the head, ms",
+        "checkpoints walked",
+    )
     return _table(head, rows)
 
 

@@ -2,7 +2,8 @@
 
 The bound is each new or changed item serialized once, all items of a compaction's result, and for a text that grows
 inside an item its new suffix. Payload is the data of the blobs without storage; a request is the whole
-frame of a step, with thread, checkpoint, versions and checksum. CPU is process time, the best of several.
+frame of a step, with checkpoint, parent, versions and checksum (the thread is in the address). CPU is
+process time, the best of several.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from lineage_reference.delta.blobs import pack_frame
 from lineage_reference.delta.codec import squeeze
-from lineage_reference.delta.edits import Plain
+from lineage_reference.delta.parts import Plain
 from lineage_reference.delta.recorder import Recorder
 from lineage_reference.delta.stores_sqlite import SqliteStore
 from lineage_reference.delta.wrapper import DeltaSaver
@@ -81,9 +82,7 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
         versions.update(new)
         checkpoint = {"channel_values": step.values, "channel_versions": dict(versions)}
         begin = time.process_time()
-        frame, line = recorder.frame(
-            (THREAD, "", checkpoint_id(number)), parent, checkpoint, new
-        )
+        frame, line = recorder.frame((THREAD, "", checkpoint_id(number)), parent, checkpoint, new)
         took += time.process_time() - begin
         store.append(frame)
         recorder.keep(line)
@@ -133,16 +132,25 @@ def head(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     answer: dict[str, Any] = {"profile": profile, "steps": count, "encoding": encoding}
-    with SqliteSaver.from_conn_string(":memory:") as full, SqliteSaver.from_conn_string(":memory:") as some:
+    with (
+        SqliteSaver.from_conn_string(":memory:") as full,
+        SqliteSaver.from_conn_string(":memory:") as some,
+    ):
         store = SqliteStore(folder / "head.sqlite")
         store.set_mode("read")
         saver = DeltaSaver(some, store, encoding=encoding, trust_new=True)
         parent: str | None = None
         versions: dict[str, str] = {}
         for number, step in enumerate(Workflow(profile).steps(count)):
-            new = {channel: version(number) for channel in (step.changed if number else step.values)}
+            new = {
+                channel: version(number) for channel in (step.changed if number else step.values)
+            }
             versions.update(new)
-            base = {**empty_checkpoint(), "id": checkpoint_id(number), "channel_versions": dict(versions)}
+            base = {
+                **empty_checkpoint(),
+                "id": checkpoint_id(number),
+                "channel_versions": dict(versions),
+            }
             config = {"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}
             if parent:
                 config["configurable"]["checkpoint_id"] = parent
@@ -151,7 +159,9 @@ def head(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any
             parent = checkpoint_id(number)
         config = {"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}
         full.put(config, made, {"source": "loop", "step": count}, versions)  # type: ignore[arg-type]
-        assert SERDE.dumps_typed(saver.get_tuple(config).checkpoint["channel_values"]) == SERDE.dumps_typed(  # type: ignore[union-attr]
+        assert SERDE.dumps_typed(
+            saver.get_tuple(config).checkpoint["channel_values"]
+        ) == SERDE.dumps_typed(  # type: ignore[union-attr]
             full.get_tuple(config).checkpoint["channel_values"]  # type: ignore[arg-type,union-attr]
         )
         answer["full_ms"] = best(lambda: full.get_tuple(config))  # type: ignore[arg-type]
@@ -177,7 +187,9 @@ def delta_channel(profile: str, count: int, frequency: int, folder: Path) -> dic
         parent: str | None = None
         versions: dict[str, str] = {}
         for number, step in enumerate(Workflow(profile).steps(count)):
-            new = {channel: version(number) for channel in (step.changed if number else step.values)}
+            new = {
+                channel: version(number) for channel in (step.changed if number else step.values)
+            }
             versions.update(new)
             config: Any = {"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}
             if parent:
@@ -196,9 +208,7 @@ def delta_channel(profile: str, count: int, frequency: int, folder: Path) -> dic
             saver.put(config, made, {"source": "loop", "step": number}, new)  # type: ignore[arg-type]
             parent = checkpoint_id(number)
         config = {"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}
-        cost = best(
-            lambda: saver.get_delta_channel_history(config=config, channels=list(LISTS)), 3
-        )
+        cost = best(lambda: saver.get_delta_channel_history(config=config, channels=list(LISTS)), 3)
         saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with sqlite3.connect(path) as connection:
         rows = connection.execute("SELECT count(*) FROM writes").fetchone()[0]
@@ -247,7 +257,9 @@ def postgres(profile: str, count: int, dsn: str) -> dict[str, Any]:
 # -- results -----------------------------------------------------------------------------------------
 
 
-def measure(lengths: list[int], profiles: list[str], longest: int, dsn: str | None) -> dict[str, Any]:
+def measure(
+    lengths: list[int], profiles: list[str], longest: int, dsn: str | None
+) -> dict[str, Any]:
     """Everything; the dear parts (heads, DeltaChannel) at the longest length only."""
     found: dict[str, Any] = {"sizes": [], "heads": [], "delta_channel": [], "postgres": []}
     names = ("langgraph-checkpoint", "langgraph", "langchain-core", "ormsgpack")
@@ -272,7 +284,9 @@ def measure(lengths: list[int], profiles: list[str], longest: int, dsn: str | No
             fresh(lambda f, e=encoding, p=profile: head(p, longest, e, f), "heads")  # type: ignore[misc]
     for profile in [p for p in ("append", "in-place") if p in profiles]:
         for frequency in (10, 100, 1000):
-            fresh(lambda f, q=frequency, p=profile: delta_channel(p, longest, q, f), "delta_channel")  # type: ignore[misc]
+            fresh(
+                lambda f, q=frequency, p=profile: delta_channel(p, longest, q, f), "delta_channel"
+            )  # type: ignore[misc]
     if dsn:
         for count in lengths:
             fresh(lambda _, n=count: postgres("append", n, dsn), "postgres")  # type: ignore[misc]
@@ -290,7 +304,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE, help="folder for the results")
     options = parser.parse_args()
     found = measure(options.steps, options.profile, max(options.steps), options.dsn)
-    (options.out / "delta_size.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (options.out / "delta_size.json").write_text(
+        json.dumps(found, indent=1) + "\n", encoding="utf-8"
+    )
     (options.out / "delta_size.md").write_text(delta_report.render(found), encoding="utf-8")
 
 

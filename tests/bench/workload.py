@@ -14,15 +14,139 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-WORDS = (
-    "the of to and a in is it for on with as this that from by be at or an are not have has was if when "
-    "return import def class self None True False list dict str int file line test build error warning "
-    "branch commit merge pipeline runner job stage deploy review issue request change update remove add "
-    "fix refactor function method module package version index table column row value key query result "
-    "user agent plan step task tool call output input message history state channel checkpoint thread "
-    "read write open close start stop run wait retry fail pass skip ready pending success running first "
-    "last next previous new old same other each every only also more less than then now here there"
-).split()
+WORDS = [
+    "the",
+    "of",
+    "to",
+    "and",
+    "a",
+    "in",
+    "is",
+    "it",
+    "for",
+    "on",
+    "with",
+    "as",
+    "this",
+    "that",
+    "from",
+    "by",
+    "be",
+    "at",
+    "or",
+    "an",
+    "are",
+    "not",
+    "have",
+    "has",
+    "was",
+    "if",
+    "when",
+    "return",
+    "import",
+    "def",
+    "class",
+    "self",
+    "None",
+    "True",
+    "False",
+    "list",
+    "dict",
+    "str",
+    "int",
+    "file",
+    "line",
+    "test",
+    "build",
+    "error",
+    "warning",
+    "branch",
+    "commit",
+    "merge",
+    "pipeline",
+    "runner",
+    "job",
+    "stage",
+    "deploy",
+    "review",
+    "issue",
+    "request",
+    "change",
+    "update",
+    "remove",
+    "add",
+    "fix",
+    "refactor",
+    "function",
+    "method",
+    "module",
+    "package",
+    "version",
+    "index",
+    "table",
+    "column",
+    "row",
+    "value",
+    "key",
+    "query",
+    "result",
+    "user",
+    "agent",
+    "plan",
+    "step",
+    "task",
+    "tool",
+    "call",
+    "output",
+    "input",
+    "message",
+    "history",
+    "state",
+    "channel",
+    "checkpoint",
+    "thread",
+    "read",
+    "write",
+    "open",
+    "close",
+    "start",
+    "stop",
+    "run",
+    "wait",
+    "retry",
+    "fail",
+    "pass",
+    "skip",
+    "ready",
+    "pending",
+    "success",
+    "running",
+    "first",
+    "last",
+    "next",
+    "previous",
+    "new",
+    "old",
+    "same",
+    "other",
+    "each",
+    "every",
+    "only",
+    "also",
+    "more",
+    "less",
+    "than",
+    "then",
+    "now",
+    "here",
+    "there",
+]
+
+FORMS = (
+    "    def {0}(self, {1}: {2}) -> {2}:", "        self.{0} = {0}", "        if self.{0} is None:",
+    "            return {1}", "        for {0} in self.{1}:", "            {0}.{2}({1})", "        return self.{0}",
+    "        {0} = self.{1}({2})", "        assert {0} == {1}, {2}", "",
+)  # fmt: skip
 
 PROFILES = (
     "append", "compaction-1", "compaction-2", "compaction-3", "in-place", "early-edit", "window", "growing",
@@ -66,11 +190,14 @@ class Texts:
         return " ".join(out)
 
     def listing(self, characters: int) -> str:
-        """Lines of a source file with their numbers."""
+        """Lines of a source file with their numbers: a few names in a few forms, as code is."""
+        names = ["_".join(self.words(9).split()[:2]) for _ in range(8)]
         out: list[str] = []
         size = 0
         while size < characters:
-            line = f"{len(out) + 1:4}  {self.words(self.between(8, 60))}"
+            form = FORMS[int(self.random() * len(FORMS))]
+            chosen = [names[int(self.random() * len(names))] for _ in range(3)]
+            line = f"{len(out) + 1:4}  {form.format(*chosen)}"
             out.append(line)
             size += len(line) + 1
         return "\n".join(out)
@@ -131,7 +258,9 @@ class Workflow:
         call = {"name": "read_file", "args": {"path": self.texts.words(20)}, "id": f"c{number:05}"}
         lines.append(
             AIMessage(
-                content=self.texts.words(self.texts.between(60, 300)), id=f"a{number:05}", tool_calls=[call]
+                content=self.texts.words(self.texts.between(60, 300)),
+                id=f"a{number:05}",
+                tool_calls=[call],
             )
         )
         step.fresh.append(("talk", lines[-1]))

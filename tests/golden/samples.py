@@ -53,7 +53,7 @@ def row(law: str, face: str = "sync", target: str = "acme", **fields: Any) -> di
 def evidence(ops: list[dict[str, Any]], *differences: tuple[int, str, Any, Any]) -> dict[str, Any]:
     """Evidence: a program and differences as (operation, field, expected, got)."""
     return {
-        "program": {"format": 1, "ops": ops},
+        "program": {"format": 1, "ops": copy.deepcopy(ops)},
         "differences": [
             {"op": op, "at": at, "expected": expected, "got": got}
             for op, at, expected, got in differences

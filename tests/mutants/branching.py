@@ -42,8 +42,12 @@ class HeadSeeder(Seeder):
         if mark is None:
             return (yield from super().read(thread_id, mark))
         config = seeding._config(thread_id)
-        state = yield Step(lambda: self.reader.get_state(config), lambda: self.reader.aget_state(config))
-        return (yield from super().read(thread_id, Mark(state.config["configurable"]["checkpoint_id"])))
+        state = yield Step(
+            lambda: self.reader.get_state(config), lambda: self.reader.aget_state(config)
+        )
+        return (
+            yield from super().read(thread_id, Mark(state.config["configurable"]["checkpoint_id"]))
+        )
 
 
 @mutant(kills="branching.messages-equal-prefix")
@@ -80,7 +84,9 @@ class MakesChunks(WithSeeder):
             from langchain_core.messages import AIMessageChunk
 
             return [
-                AIMessageChunk(content=m.content, id=m.id, tool_calls=m.tool_calls) if m.type == "ai" else m
+                AIMessageChunk(content=m.content, id=m.id, tool_calls=m.tool_calls)
+                if m.type == "ai"
+                else m
                 for m in messages
             ]
 
@@ -104,7 +110,9 @@ class CopiesOneCheckpoint(WithSeeder):
     class make_seeder(Seeder):
         def __init__(self, saver):
             super().__init__(saver)
-            self.reader = seeding._graph(self.key, list).compile(checkpointer=seeding.Settled(saver, self.key))
+            self.reader = seeding._graph(self.key, list).compile(
+                checkpointer=seeding.Settled(saver, self.key)
+            )
 
 
 @mutant(kills="branching.unrecorded-turns")
@@ -114,8 +122,12 @@ class CutsTheHead(WithSeeder):
     class make_seeder(Seeder):
         def find(self, thread_id, turn):
             config = seeding._config(thread_id)
-            state = yield Step(lambda: self.reader.get_state(config), lambda: self.reader.aget_state(config))
-            humans = [n for n, m in enumerate(state.values.get("messages", [])) if m.type == "human"]
+            state = yield Step(
+                lambda: self.reader.get_state(config), lambda: self.reader.aget_state(config)
+            )
+            humans = [
+                n for n, m in enumerate(state.values.get("messages", [])) if m.type == "human"
+            ]
             count = humans[turn] if turn < len(humans) else None
             return Mark(state.config["configurable"]["checkpoint_id"], count)
 
@@ -205,7 +217,9 @@ class BranchesOffRunningTurns(BranchingBackend):
             where = {"thread_id": thread_id, "number": turn, "completed": False}
             found = db.execute(select(TURNS).filter_by(**where)).first()
             if found:
-                head = self.seeder.reader.get_state(seeding._config(thread_id)).config["configurable"]
+                head = self.seeder.reader.get_state(seeding._config(thread_id)).config[
+                    "configurable"
+                ]
                 changed = {"completed": True, "checkpoint_id": head["checkpoint_id"]}
                 db.execute(update(TURNS).filter_by(**where).values(**changed))
             return bool(found)
@@ -215,7 +229,9 @@ class BranchesOffRunningTurns(BranchingBackend):
         if running:
             yield self._writing(
                 lambda db: db.execute(
-                    update(TURNS).filter_by(thread_id=thread_id, number=turn).values(completed=False)
+                    update(TURNS)
+                    .filter_by(thread_id=thread_id, number=turn)
+                    .values(completed=False)
                 )
             )
         return made
@@ -340,7 +356,9 @@ class TouchesWhatItDraws(BranchingBackend):
         found = super().decision_map(thread_id)
         if len(found.nodes) > 1:
             for node in found.nodes:
-                config = {"configurable": {"thread_id": node.conversation.thread_id, "checkpoint_ns": ""}}
+                config = {
+                    "configurable": {"thread_id": node.conversation.thread_id, "checkpoint_ns": ""}
+                }
                 head = self.saver.get_tuple(config)
                 if head is not None:
                     self.saver.put_writes(head.config, [("looked_at", 1)], "map")
@@ -366,7 +384,9 @@ class ActiveAtOnce(BranchingBackend):
 
     def _reserve(self, db, made, mark):
         super()._reserve(db, made, mark)
-        db.execute(update(CONVERSATIONS).filter_by(thread_id=made.thread_id).values(status="active"))
+        db.execute(
+            update(CONVERSATIONS).filter_by(thread_id=made.thread_id).values(status="active")
+        )
 
     def _activate(self, db, made, checkpoint_id):
         operations._record(db, made.thread_id, made.turn, checkpoint_id, True)
@@ -399,7 +419,9 @@ class VisibleTooEarly(ActiveAtOnce):
 
     def _undo(self, thread_id):
         def leave(db):
-            db.execute(update(CONVERSATIONS).filter_by(thread_id=thread_id).values(status="leaving"))
+            db.execute(
+                update(CONVERSATIONS).filter_by(thread_id=thread_id).values(status="leaving")
+            )
 
         yield self._writing(leave)
         yield from self._remove(thread_id)

@@ -62,7 +62,9 @@ def bench(make: Make, over: str = "strict", profile: str = "quick") -> Iterator[
         if over == "sqlite":
             context = SqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite"))
             backend = make(context.__enter__(), engine)
-            return Handle(backend, loop, lambda: (context.__exit__(None, None, None), engine.dispose())[0])
+            return Handle(
+                backend, loop, lambda: (context.__exit__(None, None, None), engine.dispose())[0]
+            )
         return Handle(make(StrictSaver(Space.named(str(folder))), engine), loop, engine.dispose)
 
     stores = Stores(opener, lambda key: Space.forget(str(root / str(key))))

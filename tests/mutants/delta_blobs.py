@@ -7,7 +7,8 @@ from typing import Any
 
 from lineage_reference.delta import wrapper
 from lineage_reference.delta.blobs import Frame, Pointer, Step
-from lineage_reference.delta.edits import EMPTY, Edit, Splice, State, Tail
+from lineage_reference.delta.edits import Edit, Splice, State, Tail
+from lineage_reference.delta.parts import EMPTY
 from lineage_reference.delta.recorder import Line, Recorder
 from lineage_reference.delta.stores import Offer
 from lineage_reference.delta.stores_sqlite import SqliteStore
@@ -35,7 +36,9 @@ class OnByDefault(Good):
     class Store(SqliteStore):
         def offer(self, thread):
             found = super().offer(thread)
-            known = self.query("SELECT 1 FROM threads WHERE name = ? AND mode <> ''", (f"t{thread}",))
+            known = self.query(
+                "SELECT 1 FROM threads WHERE name = ? AND mode <> ''", (f"t{thread}",)
+            )
             return found if known else Offer("shadow", found.proved)
 
 
@@ -49,7 +52,11 @@ class StoresWhileOff(Good):
             return Offer("shadow", found.proved) if found.mode == "off" else found
 
     def mode(self, thread_id):
-        return "off" if SqliteStore.offer(self.owner, thread_id).mode == "off" else super().mode(thread_id)
+        return (
+            "off"
+            if SqliteStore.offer(self.owner, thread_id).mode == "off"
+            else super().mode(thread_id)
+        )
 
 
 @mutant(kills="flag-by-thread", also=("gap-begins-anew", "verify-tells"))
@@ -71,7 +78,9 @@ class ReadsWithoutLists(Good):
         found = super().get_tuple(config)
         if found is None:
             return None
-        values = {k: v for k, v in found.checkpoint["channel_values"].items() if type(v) is not list}
+        values = {
+            k: v for k, v in found.checkpoint["channel_values"].items() if type(v) is not list
+        }
         return found._replace(checkpoint={**found.checkpoint, "channel_values": values})
 
 
@@ -93,7 +102,9 @@ class TakesTextForMarkers(Good):
             k: v.removeprefix(wrapper._PLAIN) if isinstance(v, str) else v
             for k, v in found.checkpoint["channel_values"].items()
         }
-        return super()._whole(found._replace(checkpoint={**found.checkpoint, "channel_values": values}))
+        return super()._whole(
+            found._replace(checkpoint={**found.checkpoint, "channel_values": values})
+        )
 
 
 # Rebuilding
@@ -115,10 +126,7 @@ class ReadsTheNewest(Good):
 
     class Store(SqliteStore):
         def read(self, thread, pointers):
-            newest = {
-                chain: pos
-                for chain, pos in self.query("SELECT chain, max(pos) FROM blobs GROUP BY chain")
-            }
+            newest = dict(self.query("SELECT chain, max(pos) FROM blobs GROUP BY chain"))
             wanted = {p: Pointer(p.chain, newest.get(p.chain, p.pos)) for p in pointers}
             found = super().read(thread, list(wanted.values()))
             return {p: found[q] for p, q in wanted.items()}
@@ -169,7 +177,12 @@ class ComparesWithEquals(Good):
 
 class _LongerIsAppended(Splice):
     def encode(self, value, old):
-        if old is not None and old.plain and type(value) is list and len(value) > len(old.parts[""].ends):
+        if (
+            old is not None
+            and old.plain
+            and type(value) is list
+            and len(value) > len(old.parts[""].ends)
+        ):
             was = self.plain.load(_array(old.parts[""]))
             return super().encode(was + value[len(was) :], old)
         return super().encode(value, old)
@@ -308,7 +321,9 @@ class OnlyNewVersions(Good):
         def frame(self, place, parent, checkpoint, new_versions, sole=False, anew=False):
             known = None if anew or parent is None else self._line(place, parent)
             if known is None:
-                values = {k: v for k, v in checkpoint["channel_values"].items() if k in new_versions}
+                values = {
+                    k: v for k, v in checkpoint["channel_values"].items() if k in new_versions
+                }
                 checkpoint = {**checkpoint, "channel_values": values}
             return super().frame(place, parent, checkpoint, new_versions, sole, anew)
 
@@ -494,7 +509,11 @@ class NeverGrows(Good):
 class _Whole(Splice):
     def encode(self, value, old):
         edit = super().encode(value, old)
-        return edit if edit is None else dataclasses.replace(super().encode(value, None), shrank=edit.shrank)
+        return (
+            edit
+            if edit is None
+            else dataclasses.replace(super().encode(value, None), shrank=edit.shrank)
+        )
 
 
 @mutant(kills="appends-are-linear")
@@ -502,4 +521,3 @@ class AlwaysWhole(Good):
     """Sends the whole list whenever it changed."""
 
     Recorder = using(_Whole)
-

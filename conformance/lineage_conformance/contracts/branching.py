@@ -165,11 +165,15 @@ class AsyncBranching(Protocol):
         """See `Branching.workspace`."""
         ...
 
-    async def abranch(self, thread_id: str, turn: int, passing: Passing | None = None) -> Conversation:
+    async def abranch(
+        self, thread_id: str, turn: int, passing: Passing | None = None
+    ) -> Conversation:
         """See `Branching.branch`."""
         ...
 
-    async def arestore(self, thread_id: str, turn: int, passing: Passing | None = None) -> Conversation:
+    async def arestore(
+        self, thread_id: str, turn: int, passing: Passing | None = None
+    ) -> Conversation:
         """See `Branching.restore`."""
         ...
 

@@ -9,8 +9,8 @@ import importlib.util
 GROUPS: tuple[str, ...] = (
     "put", "versions", "values", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
     "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security", "machine",
-    "branching", "branching_workspace", "branching_creation",
-    "delta_blobs",
+    "branching", "branching_workspace", "branching_creation", "branching_cost",
+    "delta_blobs", "delta_blobs_service",
     "rollback", "rollback_turns", "answer",
     "graph_resume", "graph_interrupts", "graph_fork", "graph_subgraph", "graph_durability", "graph_delta",
 )  # fmt: skip

@@ -184,7 +184,8 @@ def first_turn_sees_prefix() -> Iterator[Tale]:
 
 
 NOISE = Move(
-    calls=1, rows=(("documents", "plan", "mine"), ("artifacts", "chart", "mine"), ("todos", "buy", None))
+    calls=1,
+    rows=(("documents", "plan", "mine"), ("artifacts", "chart", "mine"), ("todos", "buy", None)),
 )
 
 
@@ -197,8 +198,7 @@ def _apart(stage: Stage, tale: Tale) -> Iterator[Diff]:
         stage.turn(line, NOISE)
     _hang_write(stage, one)
     for line in family:
-        for diff in stage.whole(line, "family"):
-            yield diff
+        yield from stage.whole(line, "family")
         writes = [row["pending_writes"] for row in stage.dump(line.thread)][:1]
         expected = [[["lineage-task", "messages", "left behind"]]] if line is one else [[]]
         yield from stage.compare("family", ("pending_writes",), expected, writes)
@@ -277,7 +277,9 @@ def _meanwhile(stage: Stage, tale: Tale) -> Iterator[Diff]:
         yield from stage.whole(made)
         refused = stage.refused("branch", line.thread, turn + 1)
         yield from stage.compare("branch", ("running",), True, refused)
-        yield from stage.compare("branch", ("visible",), [made.thread], stage.visible(line, new=False))
+        yield from stage.compare(
+            "branch", ("visible",), [made.thread], stage.visible(line, new=False)
+        )
     finally:
         gate.set()
     error = running.exception()
@@ -285,7 +287,9 @@ def _meanwhile(stage: Stage, tale: Tale) -> Iterator[Diff]:
     stage.end(line, NOISE)
     yield from stage.whole(made)
     shown = len(line.states[turn].messages) + 4
-    yield from stage.compare("invoke", ("parent_messages",), shown, len(line.states[turn + 1].messages))
+    yield from stage.compare(
+        "invoke", ("parent_messages",), shown, len(line.states[turn + 1].messages)
+    )
 
 
 @branching(

@@ -22,19 +22,19 @@ class Agent:
         self.graph = self._compile(saver, delta)
 
     def _compile(self, saver: Any, delta: bool) -> Any:
-        from typing import Annotated
+        from typing import Annotated, TypedDict
 
         from langchain_core.messages import AIMessage, ToolMessage
         from langgraph.graph import END, START, StateGraph
         from langgraph.graph import message as messages
         from langgraph.types import Send
-        from typing_extensions import TypedDict
 
         channel: Any = messages.add_messages
         if delta:
             from langgraph.channels import DeltaChannel
 
-            channel = DeltaChannel(messages._messages_delta_reducer)
+            reducer: Any = messages._messages_delta_reducer
+            channel = DeltaChannel(reducer)
 
         def model(state: Any) -> Any:
             shown = list(state["messages"])
@@ -51,7 +51,8 @@ class Agent:
             calls = getattr(state["messages"][-1], "tool_calls", None)
             return [Send("tools", {"call": call}) for call in calls] if calls else END
 
-        graph: Any = StateGraph(TypedDict("State", {"messages": Annotated[list, channel]}))  # type: ignore[misc]
+        typed: Any = TypedDict
+        graph: Any = StateGraph(typed("State", {"messages": Annotated[list, channel]}))
         graph.add_node("model", model)
         graph.add_node("tools", tools)
         graph.add_edge(START, "model")
@@ -66,7 +67,9 @@ def script(move: Move, name: str) -> list[Says]:
 
     steps: list[Says] = []
     if move.calls:
-        calls = [{"name": "work", "args": {"n": n}, "id": f"{name}-c{n}"} for n in range(move.calls)]
+        calls = [
+            {"name": "work", "args": {"n": n}, "id": f"{name}-c{n}"} for n in range(move.calls)
+        ]
         steps.append(lambda shown: [AIMessage("", tool_calls=calls, id=f"{name}-call")])
 
     def answer(shown: list[Any]) -> list[Any]:

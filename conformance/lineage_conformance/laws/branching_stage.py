@@ -25,6 +25,7 @@ from lineage_conformance.laws.branching_tale import Move, Tale
 from lineage_conformance.raised import Raised, guarded
 from lineage_conformance.session import Diff
 
+Future = concurrent.futures.Future[Any]
 Check = Callable[["Stage", Tale], Iterator[Diff]]
 
 
@@ -246,9 +247,7 @@ class Stage:
             given = Command(update=update, goto="model")
         return "invoke", given, self.config(line.thread)
 
-    def branch(
-        self, line: Line, turn: int, method: str = "branch", **options: Any
-    ) -> Line:
+    def branch(self, line: Line, turn: int, method: str = "branch", **options: Any) -> Line:
         """Branch a conversation at one of its turns, inherited ones included; the model of the branch."""
         made = self.call(method, line.thread, turn, **options)
         return self.adopt(line, turn, str(made.thread_id), method)
@@ -309,9 +308,6 @@ class Stage:
             yield
         finally:
             delattr(self.saver, name)
-
-
-Future = concurrent.futures.Future  # type: ignore[type-arg]
 
 
 async def _await(subject: Any, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -71,10 +71,12 @@ class Tale:
 
 
 def _simpler(move: Move) -> Iterator[Move]:
+    change: Any
     for field in dataclasses.fields(move):
         value = getattr(move, field.name)
         if value != field.default:
-            yield dataclasses.replace(move, **{field.name: field.default})
+            change = {field.name: field.default}
+            yield dataclasses.replace(move, **change)
             if field.name in ("rows", "after") and len(value) > 1:
                 for index in range(len(value)):
                     fewer = value[:index] + value[index + 1 :]
@@ -111,15 +113,29 @@ PLAIN = tale(Move(), Move(), Move())
 BUSY = tale(Move(calls=2), Move(text=""), Move(calls=12, text="done"), Move())
 """Parallel tools and an empty answer."""
 
-REWRITTEN = tale(Move(), Move(calls=1), Move(edit=1), Move(summary=True), Move(), Move(command=True))
+REWRITTEN = tale(
+    Move(), Move(calls=1), Move(edit=1), Move(summary=True), Move(), Move(command=True)
+)
 """An earlier answer is edited, then all is summarised, and the talk goes on."""
 
 FURNISHED = tale(
-    Move(rows=(("documents", "plan", "one"), ("artifacts", "chart", "one"), ("todos", "buy", "open"))),
     Move(
-        rows=(("documents", "plan", "two"), ("artifacts", "chart", "two"), ("preferences", "tone", "dry")),
+        rows=(("documents", "plan", "one"), ("artifacts", "chart", "one"), ("todos", "buy", "open"))
+    ),
+    Move(
+        rows=(
+            ("documents", "plan", "two"),
+            ("artifacts", "chart", "two"),
+            ("preferences", "tone", "dry"),
+        ),
         after=(("documents", "plan", "two, by hand"),),
     ),
-    Move(rows=(("documents", "plan", None), ("documents", "new", "three"), ("artifacts", "map", "three"))),
+    Move(
+        rows=(
+            ("documents", "plan", None),
+            ("documents", "new", "three"),
+            ("artifacts", "map", "three"),
+        )
+    ),
 )
 """A workspace that changes in each turn, between two of them, and loses a document."""

@@ -26,7 +26,9 @@ def _workspace(stage: Stage, tale: Tale, artifacts: bool) -> Iterator[Diff]:
         expected = _split(line.states[turn].rows, artifacts)
         got = _split(stage.rows(made.thread), artifacts)
         yield from stage.compare("branch", ("workspace",), expected, got)
-        stage.turn(made, Move(rows=(("documents", "plan", "of the branch"), ("todos", "buy", None))))
+        stage.turn(
+            made, Move(rows=(("documents", "plan", "of the branch"), ("todos", "buy", None)))
+        )
         again = stage.branch(made, turn)
         got = _split(stage.rows(again.thread), artifacts)
         yield from stage.compare("branch", ("workspace",), expected, got)
@@ -43,7 +45,9 @@ def workspace_as_of_turn() -> Iterator[Tale]:
     """Documents, preferences and todos of a branch are those that the conversation had after the turn: what was
     written later is not there, what was removed later is."""
     yield FURNISHED
-    yield tale(Move(rows=(("documents", "plan", "one"),)), Move(rows=(("documents", "plan", None),)))
+    yield tale(
+        Move(rows=(("documents", "plan", "one"),)), Move(rows=(("documents", "plan", None),))
+    )
 
 
 @branching(
@@ -176,7 +180,7 @@ def _map(stage: Stage, tale: Tale) -> Iterator[Diff]:
     source="contract: the highest ancestor within reach and all that descends from it; writes nothing",
     check=staged(_map),
     after=("branching.history-is-inherited", "branching.turn-numbers-continue"),
-    meaning="The picture of a conversation's branches shows strangers, hides relatives, or changes them by being drawn.",
+    meaning="The picture of the branches shows strangers, hides relatives, or changes them by being drawn.",
 )
 def map_is_the_family() -> Iterator[Tale]:
     """The decision map holds every conversation of the family once, parents first, with branch point and own turns,
@@ -193,7 +197,9 @@ def _restore(stage: Stage, tale: Tale) -> Iterator[Diff]:
         made = stage.branch(line, turn, "restore")
         yield from stage.whole(made, "restore")
         told = stage.call("conversation", made.thread)
-        yield from stage.compare("restore", ("origin",), ["restore", turn], [told.origin, told.turn])
+        yield from stage.compare(
+            "restore", ("origin",), ["restore", turn], [told.origin, told.turn]
+        )
         stage.turn(made, Move())
         yield from stage.compare("restore", ("source",), before, stage.dump(line.thread))
         for diff in stage.whole(line, "restore"):

@@ -225,7 +225,9 @@ class Play:
         checkpoint["channel_versions"]["odd"] = new["odd"]
         conf = self.config((act.thread, act.ns, act.parent or 0))["configurable"]
         try:
-            self._call("put", {"configurable": conf}, checkpoint, {"source": "loop", "step": 0}, new)
+            self._call(
+                "put", {"configurable": conf}, checkpoint, {"source": "loop", "step": 0}, new
+            )
         except Raised:
             return
 
@@ -237,7 +239,7 @@ class Play:
         current = max(versions.values(), default=None)
         version = self.bench.subject.get_next_version(current, None)
         values.update(own(dict(act.set)))
-        new = {channel: version for channel in act.set}
+        new = dict.fromkeys(act.set, version)
         versions.update(new)
         for channel in act.drop:
             values.pop(channel, None)
@@ -430,7 +432,7 @@ def own(value: Any) -> Any:
 def become(mine: Any, wanted: Any) -> Any:
     """Make one's own object equal to another, changing it in place as deep as the types agree."""
     if type(mine) is list and type(wanted) is list:
-        mine[:] = [become(a, b) for a, b in zip(mine, wanted)] + wanted[len(mine) :]
+        mine[:] = [become(a, b) for a, b in zip(mine, wanted, strict=False)] + wanted[len(mine) :]
         return mine
     if type(mine) is dict and type(wanted) is dict:
         merged = {k: become(mine[k], v) if k in mine else v for k, v in wanted.items()}

@@ -12,7 +12,18 @@ from lineage_conformance.laws.delta_blobs_case import Act, History
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 ITEMS = st.sampled_from(
-    ["a", "b", 1, True, None, {"s": "pending", "n": 1}, {"s": "success", "n": 1}, "x" * 70, ["q"], 1.0]
+    [
+        "a",
+        "b",
+        1,
+        True,
+        None,
+        {"s": "pending", "n": 1},
+        {"s": "success", "n": 1},
+        "x" * 70,
+        ["q"],
+        1.0,
+    ]
 )
 LISTS = st.lists(ITEMS, max_size=5)
 

@@ -206,27 +206,6 @@ def no_checkpoint_without_its_writes() -> Iterator[Scenario]:
     yield scenario(Shape(tools(2), "line"), invoke(fails=("a",)), go_on(), durability="sync")
 
 
-def _answers(case: Scenario, story: Story) -> Iterator[Diff]:
-    for act, seen in zip(case.acts, story, strict=True):
-        if act.stop and seen.met:
-            yield from differ(seen, "answer", True, isinstance(seen.during, str))
-    yield from unharmed(story[-1])
-
-
-@graph_law(
-    "graph_durability.saver-answers-during-a-cancel",
-    _answers,
-    level=Level.MUST,
-    source="data: other requests for the thread come while a run is being cancelled",
-    faces=("async",),
-    meaning="Pressing stop makes the thread unreadable until the run has ended.",
-)
-def saver_answers_during_a_cancel() -> Iterator[Scenario]:
-    """While a run is being cancelled, with a write still under way, the saver answers."""
-    point = invoke(hold=("write:a", "g"), until=("reached:write:a", "reached:g"), stop="cancel")
-    yield scenario(SEND, point, go_on(), durability="sync")
-
-
 def _untracked(case: Scenario, story: Story) -> Iterator[Diff]:
     for seen in story:
         yield from differ(seen, "stored", [], [name for name in seen.stored if name == "cursor"])

@@ -39,6 +39,13 @@ def _take_back(play: Play) -> Iterator[Diff]:
 
 
 TAKE_BACK = played(_take_back)
+CLEAN = (
+    "rollback.restores-messages",
+    "rollback.restores-channels",
+    "rollback.restores-next",
+    "rollback.next-prompt-is-clean",
+)
+"""What explains a breach of most others."""
 COMMON = {
     "kind": "rollback",
     "check": TAKE_BACK,
@@ -122,11 +129,26 @@ def next_prompt_is_clean() -> Iterator[TurnCase]:
 
 
 @law(
+    "rollback.undoes-errors",
+    level=Level.MUST,
+    source=PROMISE,
+    lens="state:* next:* tasks:* input:*",
+    after=CLEAN,
+    meaning="After an error the question and half of the answer stay in the prompt.",
+    **COMMON,
+)
+def undoes_errors() -> Iterator[TurnCase]:
+    """A turn in which the agent raises is rolled back as a cancelled one is."""
+    yield from (TurnCase(point, how="error") for point in POINTS)
+    yield TurnCase("landed", how="error", durability="exit")
+
+
+@law(
     "rollback.reports-how-it-ended",
     level=Level.MUST,
     source=PROMISE,
     lens="outcome:*",
-    after=("rollback.restores-messages", "rollback.undoes-landed-results"),
+    after=("rollback.restores-messages", "rollback.undoes-landed-results", "rollback.undoes-errors"),
     meaning="The application shows a cancelled turn as done, or a failed one as cancelled.",
     **COMMON,
 )
@@ -139,26 +161,11 @@ def reports_how_it_ended() -> Iterator[TurnCase]:
 
 
 @law(
-    "rollback.undoes-errors",
-    level=Level.MUST,
-    source=PROMISE,
-    lens="state:* next:* tasks:* input:*",
-    after=("rollback.restores-messages", "rollback.restores-channels", "rollback.restores-next"),
-    meaning="After an error the question and half of the answer stay in the prompt.",
-    **COMMON,
-)
-def undoes_errors() -> Iterator[TurnCase]:
-    """A turn in which the agent raises is rolled back as a cancelled one is."""
-    yield from (TurnCase(point, how="error") for point in POINTS)
-    yield TurnCase("landed", how="error", durability="exit")
-
-
-@law(
     "rollback.first-turn-leaves-no-thread",
     level=Level.MUST,
     source=PROMISE,
     lens="state:* next:* tasks:* thread:* input:*",
-    after=("rollback.restores-messages", "rollback.restores-next"),
+    after=(*CLEAN, "rollback.undoes-errors"),
     meaning="A first question that was taken back is answered together with the next one.",
     **COMMON,
 )
@@ -174,7 +181,7 @@ def first_turn_leaves_no_thread() -> Iterator[TurnCase]:
     level=Level.MUST,
     source=PROMISE,
     lens="state:* next:* tasks:* input:*",
-    after=("rollback.restores-messages", "rollback.restores-channels", "rollback.restores-next"),
+    after=CLEAN,
     meaning="The second cancel brings the first cancelled question back.",
     **COMMON,
 )
@@ -189,7 +196,7 @@ def twice_in_a_row() -> Iterator[TurnCase]:
     level=Level.MUST,
     source="contracts.rollback.Rollback.rollback: takes back a turn that ended",
     lens="state:* next:* tasks:* input:*",
-    after=("rollback.restores-messages", "rollback.restores-channels", "rollback.restores-next"),
+    after=CLEAN,
     meaning="A finished or waiting turn cannot be taken back.",
     **COMMON,
 )
@@ -220,7 +227,7 @@ def keeps_history() -> Iterator[TurnCase]:
     level=Level.MUST,
     source="data loss: a rollback that is reported must be stored",
     lens="state:* next:* tasks:* input:*",
-    after=("rollback.restores-messages", "rollback.restores-channels", "rollback.undoes-ended-turns"),
+    after=(*CLEAN, "rollback.undoes-ended-turns"),
     needs=("store",),
     meaning="After a restart the cancelled turn is back, or nobody knows how to take it back.",
     **COMMON,

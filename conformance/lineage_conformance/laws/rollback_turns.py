@@ -209,6 +209,7 @@ def _running(play: Play) -> Iterator[Diff]:
     source=CONTRACT + "forget: raises while a turn runs",
     lens="forget:* state:*",
     check=played(_running),
+    after=("rollback.restores-messages", "rollback.restores-channels"),
     meaning="A deleted conversation is half there again when its run goes on.",
     **COMMON,
 )
@@ -223,42 +224,13 @@ def forget_waits_for_the_turn() -> Iterator[TurnCase]:
     source=CONTRACT + "run: raises an error if another turn of the thread runs",
     lens="second:* state:*",
     check=played(_running),
+    after=("rollback.restores-messages", "rollback.restores-channels"),
     meaning="Two runs write one thread; cancelling one takes back the other.",
     **COMMON,
 )
 def turns_do_not_overlap() -> Iterator[TurnCase]:
     """While a turn of a thread runs, a second one does not begin: it is refused or waits."""
     yield TurnCase("model", how="second")
-
-
-def _forgotten(play: Play) -> Iterator[Diff]:
-    thread = play.bench.name("thread")
-    play.history(thread)
-    play.end(thread)
-    play.call("forget", thread)
-    rows = play.rows(thread)
-    if rows:
-        yield Diff(play._step, "forget", ("checkpoints",), 0, len(rows))
-    yield from _knows(play, thread, 0, False)
-    if play.case.reopen:
-        play.reopen()
-        yield from _knows(play, thread, 0, False)
-    yield from play.next_input(thread, play.bench.name("control"))
-
-
-@law(
-    "rollback.forget-is-complete",
-    level=Level.MUST,
-    source=CONTRACT + "forget: removes all of a thread",
-    lens="forget:* held:* input:*",
-    check=played(_forgotten),
-    meaning="What a user deleted is still in the database, or in the next prompt.",
-    **COMMON,
-)
-def forget_is_complete() -> Iterator[TurnCase]:
-    """A forgotten thread has no checkpoint, no turn and no known id, and starts afresh."""
-    yield TurnCase("done", earlier=0)
-    yield TurnCase("asked", earlier=0)
 
 
 def _counted(play: Play) -> Iterator[Diff]:
@@ -314,3 +286,34 @@ def remembers_its_turns() -> Iterator[TurnCase]:
     """Whether a thread is known, and its number of turns, are the same after the store is reopened."""
     yield TurnCase("landed", reopen=True, earlier=2)
     yield TurnCase("done", how="later", reopen=True)
+
+
+def _forgotten(play: Play) -> Iterator[Diff]:
+    thread = play.bench.name("thread")
+    play.history(thread)
+    play.end(thread)
+    play.call("forget", thread)
+    rows = play.rows(thread)
+    if rows:
+        yield Diff(play._step, "forget", ("checkpoints",), 0, len(rows))
+    yield from _knows(play, thread, 0, False)
+    if play.case.reopen:
+        play.reopen()
+        yield from _knows(play, thread, 0, False)
+    yield from play.next_input(thread, play.bench.name("control"))
+
+
+@law(
+    "rollback.forget-is-complete",
+    level=Level.MUST,
+    source=CONTRACT + "forget: removes all of a thread",
+    lens="forget:* held:* input:*",
+    check=played(_forgotten),
+    after=("rollback.counts-its-turns",),
+    meaning="What a user deleted is still in the database, or in the next prompt.",
+    **COMMON,
+)
+def forget_is_complete() -> Iterator[TurnCase]:
+    """A forgotten thread has no checkpoint, no turn and no known id, and starts afresh."""
+    yield TurnCase("done", earlier=0)
+    yield TurnCase("asked", earlier=0)

@@ -35,7 +35,11 @@ def make(saver: Any, store: Any) -> Iterator[Operations]:
 
     `store` has `path`, a private directory, and `dsn`, a Postgres connection string or None.
     """
-    engine = postgres_engine(store.dsn) if store.dsn else sqlite_engine(str(store.path / "branches.sqlite"))
+    engine = (
+        postgres_engine(store.dsn)
+        if store.dsn
+        else sqlite_engine(str(store.path / "branches.sqlite"))
+    )
     halves = {"sync": _has(saver, "get_tuple"), "async": _has(saver, "aget_tuple")}
     chosen: type[Operations] = BranchingBackend
     if not all(halves.values()):
@@ -48,6 +52,8 @@ def make(saver: Any, store: Any) -> Iterator[Operations]:
 
 def _has(saver: Any, method: str) -> bool:
     """Whether a saver has a method that works. `SqliteSaver` overrides the async ones only to refuse."""
-    if method.startswith("a") and any(base.__name__ == "SqliteSaver" for base in type(saver).__mro__):
+    if method.startswith("a") and any(
+        base.__name__ == "SqliteSaver" for base in type(saver).__mro__
+    ):
         return False
     return getattr(type(saver), method, None) is not getattr(BaseCheckpointSaver, method)

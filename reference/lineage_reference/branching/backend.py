@@ -98,7 +98,9 @@ class AsyncBranching(Operations):
 
     async def aconversation(self, thread_id: str) -> Conversation:
         """One conversation. Raises `UnknownConversation`, also for one that is not active."""
-        found: Conversation = await self._reading(lambda db: self._conversation(db, thread_id)).acall()
+        found: Conversation = await self._reading(
+            lambda db: self._conversation(db, thread_id)
+        ).acall()
         return found
 
     async def abranches(self, thread_id: str) -> list[Conversation]:
@@ -112,18 +114,24 @@ class AsyncBranching(Operations):
 
     async def adecision_map(self, thread_id: str) -> DecisionMap:
         """The family of a conversation. Writes nothing."""
-        found: DecisionMap = await self._reading(lambda db: self._decision_map(db, thread_id)).acall()
+        found: DecisionMap = await self._reading(
+            lambda db: self._decision_map(db, thread_id)
+        ).acall()
         return found
 
     async def agraph(self, thread_id: str) -> dict[str, Any]:
         """The decision map as JSON data, for an endpoint: nodes, edges, whether it is complete."""
         return as_graph(await self.adecision_map(thread_id))
 
-    async def abranch(self, thread_id: str, turn: int, passing: Passing | None = None) -> Conversation:
+    async def abranch(
+        self, thread_id: str, turn: int, passing: Passing | None = None
+    ) -> Conversation:
         """A new conversation that begins as `thread_id` was after `turn`."""
         return await arun(self._branch(thread_id, turn, passing))
 
-    async def arestore(self, thread_id: str, turn: int, passing: Passing | None = None) -> Conversation:
+    async def arestore(
+        self, thread_id: str, turn: int, passing: Passing | None = None
+    ) -> Conversation:
         """Go back to `turn` without losing what came after: a branch, marked as a restoration."""
         return await arun(self._branch(thread_id, turn, passing, "restore"))
 

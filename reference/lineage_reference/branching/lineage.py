@@ -98,11 +98,13 @@ def history(db: Connection, thread_id: str) -> History:
 
 def owner(db: Connection, thread_id: str, turn: int) -> Conversation:
     """The conversation in whose thread turn `turn` of `thread_id` ended, up to `DEPTH` parents up."""
-    ancestors, complete = line(db, thread_id)
+    ancestors, _ = line(db, thread_id)
     for each in ancestors:
         if turn >= each.turn or each.parent_id is None:
             return each
-    raise BrokenLineage(f"turn {turn} of {thread_id!r} lies more than {DEPTH} branches up: branch from there")
+    raise BrokenLineage(
+        f"turn {turn} of {thread_id!r} lies more than {DEPTH} branches up: branch from there"
+    )
 
 
 def decision_map(db: Connection, thread_id: str) -> DecisionMap:
@@ -127,8 +129,12 @@ def as_graph(found: DecisionMap) -> dict[str, Any]:
         nodes.append({"id": f"{name}#{conversation.turn}", "origin": conversation.origin})
         if conversation.parent_id is not None:
             source = f"{conversation.parent_id}#{conversation.turn}"
-            edges.append({"from": source, "to": f"{name}#{conversation.turn}", "kind": conversation.origin})
+            edges.append(
+                {"from": source, "to": f"{name}#{conversation.turn}", "kind": conversation.origin}
+            )
         for turn in turns:
             nodes.append({"id": f"{name}#{turn.number}", "completed": turn.completed})
-            edges.append({"from": f"{name}#{turn.number - 1}", "to": f"{name}#{turn.number}", "kind": "turn"})
+            edges.append(
+                {"from": f"{name}#{turn.number - 1}", "to": f"{name}#{turn.number}", "kind": "turn"}
+            )
     return {"nodes": nodes, "edges": edges, "complete": found.complete}

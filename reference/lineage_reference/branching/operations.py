@@ -67,7 +67,9 @@ class Operations:
     def _create(self, db: Connection, thread_id: str, turns: int = 0) -> None:
         if db.execute(select(CONVERSATIONS).filter_by(thread_id=thread_id)).first():
             raise Refused(f"there is a conversation {thread_id!r} already")
-        db.execute(insert(CONVERSATIONS).values(self._row(thread_id, None, turns, "root", "active")))
+        db.execute(
+            insert(CONVERSATIONS).values(self._row(thread_id, None, turns, "root", "active"))
+        )
         if turns == 0:
             _record(db, thread_id, 0, None, True)
 
@@ -91,7 +93,9 @@ class Operations:
         db.execute(delete(TURNS).filter_by(thread_id=thread_id, number=turn))
         _record(db, thread_id, turn, checkpoint_id, True)
 
-    def _write(self, db: Connection, thread_id: str, kind: str, name: str, body: str | None) -> None:
+    def _write(
+        self, db: Connection, thread_id: str, kind: str, name: str, body: str | None
+    ) -> None:
         lineage.conversation(db, thread_id, lock=True)
         workspace.write(db, thread_id, kind, name, body, _latest(db, thread_id)[0])
 
@@ -170,7 +174,8 @@ class Operations:
     def _remove(self, thread_id: str) -> Steps[None]:
         """Remove a conversation that nobody sees any more: the thread first, then what names it."""
         delete_thread = Step(
-            lambda: self.saver.delete_thread(thread_id), lambda: self.saver.adelete_thread(thread_id)
+            lambda: self.saver.delete_thread(thread_id),
+            lambda: self.saver.adelete_thread(thread_id),
         )
         try:
             yield delete_thread
@@ -190,7 +195,9 @@ class Operations:
             lineage.conversation(db, thread_id, lock=True)
             # Pending branches count: in a moment they may be active.
             if db.execute(select(CONVERSATIONS).filter_by(parent_id=thread_id)).first():
-                raise HasBranches(f"{thread_id!r} has branches, which read their first turns from it")
+                raise HasBranches(
+                    f"{thread_id!r} has branches, which read their first turns from it"
+                )
             self._turn_into(db, thread_id, "active", "leaving")
 
         yield self._writing(leave)
@@ -201,8 +208,12 @@ class Operations:
 
         def claim(db: Connection) -> list[str]:
             old = CONVERSATIONS.c.changed_at <= self.clock() - older_than
-            wanted = select(CONVERSATIONS.c.thread_id).where(CONVERSATIONS.c.status != "active", old)
-            names = [str(name) for (name,) in db.execute(wanted.order_by(CONVERSATIONS.c.thread_id))]
+            wanted = select(CONVERSATIONS.c.thread_id).where(
+                CONVERSATIONS.c.status != "active", old
+            )
+            names = [
+                str(name) for (name,) in db.execute(wanted.order_by(CONVERSATIONS.c.thread_id))
+            ]
             # Claimed before anything is removed: a creation that wakes up now finds itself swept.
             return [n for n in names if self._turn_into(db, n, None, "leaving")]
 
@@ -253,7 +264,12 @@ _UNRECORDED = Mark("", -1)
 def _record(
     db: Connection, thread_id: str, number: int, checkpoint_id: str | None, completed: bool
 ) -> None:
-    row = {"thread_id": thread_id, "number": number, "checkpoint_id": checkpoint_id, "completed": completed}
+    row = {
+        "thread_id": thread_id,
+        "number": number,
+        "checkpoint_id": checkpoint_id,
+        "completed": completed,
+    }
     db.execute(insert(TURNS).values(row))
 
 
@@ -297,5 +313,3 @@ def _pass(passing: Passing | None, phase: str) -> Steps[None]:
             await result
 
     yield Step(lambda: passing(phase), awaited)
-
-

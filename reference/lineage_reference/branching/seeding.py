@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import reduce
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
-from typing_extensions import TypedDict
 
 from lineage_reference.branching.records import NotCompleted
 from lineage_reference.branching.steps import Step, Steps
@@ -40,10 +39,10 @@ Fold = Callable[[Any, Any], Any]
 
 
 class Mark(NamedTuple):
-    """A place in a thread: the first `count` messages (None: all) at one checkpoint."""
+    """A place in a thread: the first `cut` messages (None: all) at one checkpoint."""
 
     checkpoint_id: str
-    count: int | None = None
+    cut: int | None = None
 
 
 class Settled(BaseCheckpointSaver[Any]):
@@ -120,8 +119,10 @@ class Seeder:
             lambda: self.reader.get_state(config), lambda: self.reader.aget_state(config)
         )
         if not snapshot.created_at:
-            raise NotCompleted(f"checkpoint {mark.checkpoint_id} of {thread_id} is not in the saver")
-        return list(snapshot.values.get(self.key) or [])[: mark.count]
+            raise NotCompleted(
+                f"checkpoint {mark.checkpoint_id} of {thread_id} is not in the saver"
+            )
+        return list(snapshot.values.get(self.key) or [])[: mark.cut]
 
     def seed(self, thread_id: str, messages: Sequence[Any]) -> Steps[str]:
         """Begin an empty thread with `messages`, ids and types as they are; its checkpoint's id."""
@@ -213,7 +214,11 @@ def _answered(messages: Sequence[Any]) -> bool:
 
 def _config(thread_id: str, checkpoint_id: str | None = None) -> RunnableConfig:
     where = {"thread_id": thread_id, "checkpoint_ns": ""}
-    return {"configurable": where if checkpoint_id is None else {**where, "checkpoint_id": checkpoint_id}}
+    return {
+        "configurable": where
+        if checkpoint_id is None
+        else {**where, "checkpoint_id": checkpoint_id}
+    }
 
 
 def _read_as(fold: Fold) -> Any:
@@ -230,8 +235,8 @@ def _read_as(fold: Fold) -> Any:
 
 
 def _graph(key: str, annotation: Any) -> Any:
-    state = TypedDict("State", {key: annotation})  # type: ignore[misc]
-    graph: Any = StateGraph(state)
+    state: Any = TypedDict
+    graph: Any = StateGraph(state("State", {key: annotation}))
     graph.add_node(NODE, lambda state: {})
     graph.add_edge(START, NODE)
     return graph

@@ -65,7 +65,12 @@ TURNS = Table(
 def _live(kind: str, *more: Column[Any]) -> Table:
     name: Column[str] = Column("name", String(500), primary_key=True)
     return Table(
-        f"lineage_{kind}", METADATA, _owner(), *more, name, Column("digest", String(64), nullable=False)
+        f"lineage_{kind}",
+        METADATA,
+        _owner(),
+        *more,
+        name,
+        Column("digest", String(64), nullable=False),
     )
 
 

@@ -24,7 +24,9 @@ def write(
     if body is None:
         if kind == "artifacts":
             raise Refused("artifacts are kept: later turns may have been branched from")
-        db.execute(delete(LIVE[kind]).where(LIVE[kind].c.thread_id == thread_id, LIVE[kind].c.name == name))
+        db.execute(
+            delete(LIVE[kind]).where(LIVE[kind].c.thread_id == thread_id, LIVE[kind].c.name == name)
+        )
         return
     mark = digest(body)
     key = {"thread_id": thread_id, "digest": mark}
@@ -43,7 +45,10 @@ def rows(db: Connection, thread_id: str) -> list[Row]:
         turn = table.c.turn if table is ARTIFACTS else literal(None)
         wanted = (
             select(table.c.name, BODIES.c.body, turn.label("turn"))
-            .join(BODIES, (BODIES.c.thread_id == table.c.thread_id) & (BODIES.c.digest == table.c.digest))
+            .join(
+                BODIES,
+                (BODIES.c.thread_id == table.c.thread_id) & (BODIES.c.digest == table.c.digest),
+            )
             .where(table.c.thread_id == thread_id)
         )
         found += [Row(kind, name, body, turn) for name, body, turn in db.execute(wanted)]
@@ -56,7 +61,9 @@ def snapshot(db: Connection, thread_id: str, turn: int) -> None:
         now = select(
             table.c.thread_id, literal(turn), literal(kind), table.c.name, table.c.digest
         ).where(table.c.thread_id == thread_id)
-        db.execute(insert(SNAPSHOTS).from_select(["thread_id", "turn", "kind", "name", "digest"], now))
+        db.execute(
+            insert(SNAPSHOTS).from_select(["thread_id", "turn", "kind", "name", "digest"], now)
+        )
 
 
 def copy(db: Connection, source: str, target: str, turn: int, later: int | None) -> None:
@@ -75,7 +82,13 @@ def copy(db: Connection, source: str, target: str, turn: int, later: int | None)
                 (origin.c.thread_id == source) & (origin.c.turn == later) & (origin.c.kind == kind)
             )
         used.append(select(origin.c.digest).where(chosen))
-        _copy_rows(db, table, target, select(origin.c.name, origin.c.digest).where(chosen), ("name", "digest"))
+        _copy_rows(
+            db,
+            table,
+            target,
+            select(origin.c.name, origin.c.digest).where(chosen),
+            ("name", "digest"),
+        )
     kept = (ARTIFACTS.c.thread_id == source) & (ARTIFACTS.c.turn <= turn)
     used.append(select(ARTIFACTS.c.digest).where(kept))
     columns = (ARTIFACTS.c.turn, ARTIFACTS.c.name, ARTIFACTS.c.digest)

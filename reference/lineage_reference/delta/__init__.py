@@ -2,7 +2,7 @@
 
 `wrapper.DeltaSaver` turns any saver into one that does this over a store: `stores_sqlite.SqliteStore`,
 `stores_postgres.PostgresStore`, or `stores_http.HttpStore` with `service.application` at the other end.
-`verify.verify` proves a thread on live data. `backend.make` is the reference of target kind ``delta``.
+`verification.verify` proves a thread on live data. `backend.make` is the reference of target kind ``delta``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _WHERE = {
     "PostgresStore": "stores_postgres",
     "HttpStore": "stores_http",
     "application": "service",
-    "verify": "verify",
-    "averify": "verify",
+    "verify": "verification",
+    "averify": "verification",
     "make": "backend",
 }
 

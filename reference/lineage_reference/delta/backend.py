@@ -9,7 +9,7 @@ from typing import Any
 
 from lineage_reference.delta.blobs import Blob
 from lineage_reference.delta.stores import SqlStore
-from lineage_reference.delta.verify import Verified, averify, verify
+from lineage_reference.delta.verification import Verified, averify, verify
 from lineage_reference.delta.wrapper import DeltaSaver
 
 

@@ -108,9 +108,7 @@ def pack_step(step: Step) -> bytes:
     for channel, entry in sorted(step.entries.items()):
         index = versions.setdefault(version(entry.version), len(versions))
         head = number(index << 1 | (channel in step.new))
-        rows.append(
-            text(channel) + head + entry.at.chain.to_bytes(8, "big") + number(entry.at.pos)
-        )
+        rows.append(text(channel) + head + entry.at.chain.to_bytes(8, "big") + number(entry.at.pos))
     flags = number(step.generation << 1 | step.sole)
     return b"".join((flags, number(len(versions)), *versions, *rows))
 
@@ -137,7 +135,10 @@ _GOES_ON, _BEGINS, _SAME, _GONE = range(4)
 
 
 def pack_frame(frame: Frame) -> bytes:
-    """The body of one request. Channels that go on are named by their number in the parent's list."""
+    """The body of one request, whose address names the thread.
+
+    Channels that go on are named by their number in the parent's list.
+    """
     step, parent = frame.step, frame.parent
     before = {} if parent is None else parent.entries
     order = {channel: index for index, channel in enumerate(sorted(before))}
@@ -164,21 +165,21 @@ def pack_frame(frame: Frame) -> bytes:
         elif old != entry:
             row(_SAME, number(order[channel]) + index)
     origin = b"\x00" if parent is None else b"\x01" + text(parent.place[2])
-    head = (bytes((FORMAT,)), *map(text, step.place), origin)
+    head = (bytes((FORMAT,)), *map(text, step.place[1:]), origin)
     whole = b"".join(
         (*head, number(step.generation << 1 | step.sole), number(len(versions)), *versions, *rows)
     )
     return whole + zlib.crc32(whole).to_bytes(4, "big")
 
 
-def unpack_frame(data: bytes, parent_of: Callable[[Place], Step | None]) -> Frame:
+def unpack_frame(thread: str, data: bytes, parent_of: Callable[[Place], Step | None]) -> Frame:
     """The frame of a request. Raises `Malformed`, or `LookupError` where its parent is not there."""
     if zlib.crc32(data[:-4]).to_bytes(4, "big") != data[-4:] or not data:
         raise Malformed("a frame that was cut or changed on its way")
     reader = Reader(data[:-4])
     if reader.take(1)[0] != FORMAT:
         raise Malformed("a frame of another format")
-    place = (reader.text(), reader.text(), reader.text())
+    place = (thread, reader.text(), reader.text())
     parent = None
     if reader.take(1) == b"\x01":
         origin = (place[0], place[1], reader.text())

@@ -16,7 +16,8 @@ from typing import Any
 
 from lineage_reference.delta.blobs import Entry, Frame, Pointer, Step
 from lineage_reference.delta.codec import Malformed, Reader, chunk, text
-from lineage_reference.delta.edits import REPLACE, Encoding, Plain, Splice, State, Tail, Unfit, fit
+from lineage_reference.delta.edits import REPLACE, Encoding, Splice, State, Tail, fit
+from lineage_reference.delta.parts import Plain, Unfit
 from lineage_reference.delta.stores import Missing, Store
 
 LINES = 256
@@ -85,7 +86,8 @@ class Recorder:
             except Unfit:
                 continue
             if edit is None:
-                assert known is not None and old is not None
+                assert known is not None
+                assert old is not None
                 entries[channel], states[channel] = Entry(version, old.at), known
                 continue
             at = Pointer(secrets.randbits(63), 0)

@@ -25,17 +25,15 @@ def common(one: bytes, a: int, other: bytes, b: int) -> int:
     if a == 0 and other.startswith(one, b):
         return len(one)
     most = min(len(one) - a, len(other) - b)
-    low, step = 0, 64
-    while low < most:
-        step = min(step, most - low)
-        if other.startswith(one[a + low : a + low + step], b + low):
+    low, step, grow = 0, min(256, most), True
+    while step:
+        if low + step <= most and other.startswith(one[a + low : a + low + step], b + low):
             low += step
-            step *= 8
-        elif step == 1:
-            break
+            step = min(step * 16, most - low) if grow else step
         else:
+            grow = False
             most = min(most, low + step)
-            step = max(step // 8, 1)
+            step //= 2
     return low
 
 
@@ -54,7 +52,7 @@ def common_end(one: bytes, other: bytes, most: int) -> int:
 def replace(ops: list[tuple[int, Any]], old: Sequence[bytes], new: Sequence[bytes]) -> None:
     """Steps that put `new` in the place of `old`; items at the same place become patches if short."""
     pairs = min(len(old), len(new))
-    for one, other in zip(old[:pairs], new[:pairs]):
+    for one, other in zip(old[:pairs], new[:pairs], strict=True):
         patch = between(one, other)
         if len(patch) * 10 < len(other) * 9:
             ops.append((PATCH, patch))

@@ -5,7 +5,7 @@ service answers 404 there, and is never sent anything. The flag is the server's:
 
 ===========  ============================  =====================================================
 GET          /delta/offer?thread=          ``{"mode": ..., "proved": ..., "formats": [1]}``
-POST         /delta/frames                 a squeezed frame; 204, 423 flag off, 409 begin anew
+POST         /delta/frames?thread=         a squeezed frame; 204, 423 flag off, 409 begin anew
 GET          /delta/step?thread=&ns=&id=   a packed step, or 404
 GET          /delta/steps?thread=          packed steps
 POST         /delta/read?thread=           pointers in, chains out; 410 if blobs are gone
@@ -79,7 +79,7 @@ def _offer(store: Store, query: Any, body: bytes) -> Response:
 
 
 def _frames(store: Store, query: Any, body: bytes) -> Response:
-    store.append(unpack_frame(unsqueeze(body, LARGEST), store.step))
+    store.append(unpack_frame(query["thread"], unsqueeze(body, LARGEST), store.step))
     return Response(status_code=204)
 
 
@@ -89,7 +89,9 @@ def _step(store: Store, query: Any, body: bytes) -> Response:
 
 
 def _steps(store: Store, query: Any, body: bytes) -> Response:
-    return Response(squeeze(b"".join(chunk(_stated(step)) for step in store.steps(query["thread"]))))
+    return Response(
+        squeeze(b"".join(chunk(_stated(step)) for step in store.steps(query["thread"])))
+    )
 
 
 def _stated(step: Step) -> bytes:
@@ -101,13 +103,13 @@ def _read(store: Store, query: Any, body: bytes) -> Response:
     while not reader.done:
         pointers.append(Pointer(reader.number(), reader.number()))
     chains = store.read(query["thread"], pointers)
-    return Response(squeeze(b"".join(chunk(row) for pointer in pointers for row in chains[pointer])))
+    return Response(
+        squeeze(b"".join(chunk(row) for pointer in pointers for row in chains[pointer]))
+    )
 
 
 def _blobs(store: Store, query: Any, body: bytes) -> Response:
-    rows = [
-        {**vars(blob), "pointer": list(blob.pointer)} for blob in store.blobs(query["thread"])
-    ]
+    rows = [{**vars(blob), "pointer": list(blob.pointer)} for blob in store.blobs(query["thread"])]
     return JSONResponse(rows)
 
 

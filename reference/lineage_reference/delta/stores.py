@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-from lineage_reference.delta.blobs import Blob, Frame, Place, Pointer, Step, listed, pack_step, unpack_step
+from lineage_reference.delta.blobs import (
+    Blob,
+    Frame,
+    Place,
+    Pointer,
+    Step,
+    listed,
+    pack_step,
+    unpack_step,
+)
 from lineage_reference.delta.codec import squeeze, unsqueeze
 
 MODES = ("off", "shadow", "read")
@@ -184,7 +193,9 @@ class SqlStore:
         with self.transaction(target):
             for old in self._owner(source):
                 new, created = self._number(f"t{target}"), int(self.clock())
-                for row in self.query("SELECT chain, pos, data FROM blobs WHERE thread = ?", (old,)):
+                for row in self.query(
+                    "SELECT chain, pos, data FROM blobs WHERE thread = ?", (old,)
+                ):
                     if not self._has(new, Pointer(row[0], row[1])):
                         self.insert_blob(new, Pointer(row[0], row[1]), bytes(row[2]), created)
                 for step in self._steps(old, source):

@@ -6,7 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from lineage_reference.delta.blobs import FORMAT, Blob, Frame, Place, Pointer, Step, pack_frame, unpack_step
+from lineage_reference.delta.blobs import (
+    FORMAT,
+    Blob,
+    Frame,
+    Place,
+    Pointer,
+    Step,
+    pack_frame,
+    unpack_step,
+)
 from lineage_reference.delta.codec import Reader, number, squeeze, unsqueeze
 from lineage_reference.delta.stores import Conflict, Missing, Off, Offer
 
@@ -53,7 +62,7 @@ class HttpStore:
         body = squeeze(pack_frame(frame), 9)
         self.sent += len(body)
         try:
-            self._post("/delta/frames", body)
+            self._post("/delta/frames", body, {"thread": frame.step.place[0]})
         except Off:
             self._offers.pop(frame.step.place[0], None)
             raise
@@ -63,7 +72,9 @@ class HttpStore:
         answer = self.client.get(
             "/delta/step", params={"thread": place[0], "ns": place[1], "id": place[2]}
         )
-        return None if answer.status_code == 404 else _stated(place[0], self._checked(answer).content)
+        return (
+            None if answer.status_code == 404 else _stated(place[0], self._checked(answer).content)
+        )
 
     def steps(self, thread: str) -> list[Step]:
         """See `Store.steps`."""

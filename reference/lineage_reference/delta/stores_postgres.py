@@ -89,7 +89,9 @@ class PostgresStore(SqlStore):
 
     def insert_blob(self, owner: int, at: Pointer, data: bytes, created: int) -> None:
         """See `SqlStore.insert_blob`."""
-        self.query("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", (self._day(created), owner, *at, data))
+        self.query(
+            "INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", (self._day(created), owner, *at, data)
+        )
 
     # -- partitions ------------------------------------------------------------------------------
 
@@ -150,7 +152,9 @@ class PostgresStore(SqlStore):
                 staying.append(step)
             else:
                 gone += 1
-                self.query("DELETE FROM steps WHERE thread = ? AND ns = ? AND id = ?", (owner, ns, id))
+                self.query(
+                    "DELETE FROM steps WHERE thread = ? AND ns = ? AND id = ?", (owner, ns, id)
+                )
         self.query("UPDATE steps SET day = ? WHERE thread = ? AND day < ?", (today, owner, first))
         for chain, upto in self.needed(staying).items():
             self.query(

@@ -87,7 +87,8 @@ class SqliteStore(SqlStore):
                 ]
                 for step in old:
                     self.query(
-                        "DELETE FROM steps WHERE thread = ? AND ns = ? AND id = ?", (no, *step.place[1:])
+                        "DELETE FROM steps WHERE thread = ? AND ns = ? AND id = ?",
+                        (no, *step.place[1:]),
                     )
                 if old:
                     self._sweep(no, name[1:])

@@ -124,13 +124,23 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
             self.failures = [*self.failures[-99:], f"{type(error).__name__}: {error}"]
 
     def put_writes(
-        self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str, *path: Any, **named: Any
+        self,
+        config: Config,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        *path: Any,
+        **named: Any,
     ) -> None:
         """As the inner saver does."""
         self.inner.put_writes(config, writes, task_id, *path, **named)
 
     async def aput_writes(
-        self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str, *path: Any, **named: Any
+        self,
+        config: Config,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        *path: Any,
+        **named: Any,
     ) -> None:
         """As the inner saver does."""
         await self.inner.aput_writes(config, writes, task_id, *path, **named)
@@ -271,9 +281,7 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
 class _Plan:
     """A frame to be stored, and how to make one that goes on from nothing."""
 
-    def __init__(
-        self, frame: Frame, line: Line, anew: Callable[[], tuple[Frame, Line]]
-    ) -> None:
+    def __init__(self, frame: Frame, line: Line, anew: Callable[[], tuple[Frame, Line]]) -> None:
         self.frame, self.line, self.anew = frame, line, anew
 
     @property

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 
 COMMANDS = {
     "check": "run the laws on targets and give a verdict for each",
+    "replay": "run the saved program of a broken law again, here or on another target",
+    "shrink": "go on making a saved program smaller",
+    "script": "print a saved program as a stand-alone script for an issue",
     "smoke": "check that a target can be opened, written and read, before the laws",
     "laws": "list the laws",
     "explain": "explain a law, or the protocol of a kind of target",
     "targets": "list the targets that can be named here",
+    "facts": "print what is observed, rather than required, of this environment and a saver in it",
     "init": "write a test module, a known-failures file and a workflow into a repository",
 }
 
@@ -39,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
             name,
             help=text,
             description=(module.__doc__ or text).strip(),
-            epilog=EPILOG,
+            epilog=getattr(module, "EPILOG", EPILOG),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.arguments(sub)
@@ -80,9 +84,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _usage_errors() -> tuple[type[BaseException], ...]:
     from pytest_lineage.cli.common import UsageError
+    from pytest_lineage.failures import FailureError
+    from pytest_lineage.known import KnownError
+    from pytest_lineage.report.jsonl import ReportError
     from pytest_lineage.targets import TargetError
 
-    return (UsageError, TargetError)
+    return (UsageError, TargetError, FailureError, KnownError, ReportError)
 
 
 def _message(error: BaseException) -> str:

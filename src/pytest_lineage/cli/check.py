@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pytest_lineage.cli.common import UsageError, add_format, choose, note, writable
 from pytest_lineage.run import engine
 from pytest_lineage.run.rows import TargetReport, exit_code
 from pytest_lineage.targets import KINDS
+
+if TYPE_CHECKING:
+    from lineage_conformance.law import Law
+    from pytest_lineage.known import Ratchet
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +51,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-nonempty", action="store_true",
                         help="accept a target that holds data; only threads of ours are touched")  # fmt: skip
     parser.add_argument("--fail-on-should", action="store_true", help="a broken SHOULD fails the run too")
+    parser.add_argument("--known", metavar="FILE",
+                        help="known failures (default: lineage-known.toml here, if there is one)")  # fmt: skip
+    parser.add_argument("--fail-on", choices=["new", "any", "never"], default="new",
+                        help="which failures make the exit code 1: those that are not known (new), known "
+                        "ones too (any), or none (never)")  # fmt: skip
     parser.add_argument("--cov", action="store_true",
                         help="measure which lines of the target's module the laws reached")  # fmt: skip
     parser.add_argument("--verbose", "-v", action="store_true", help="show every row")
@@ -72,15 +82,43 @@ def run(options: argparse.Namespace) -> int:
         op_limit=options.op_limit,
         allow_nonempty=options.allow_nonempty,
         cov=_cov_folder(options.cov),
+        save=True,
         path=engine.default_path(),
     )
-    reports = _check_all(options, settings)
-    code = exit_code(reports, options.fail_on_should)
-    _write(options, reports, code, jsonl, junit)
+    ratchet = _known(options)
+    reports = _check_all(options, settings, ratchet)
+    known = told(ratchet, reports, chosen, options) if ratchet is not None else None
+    problems = known["problems"] if known else ()
+    code = exit_code(reports, options.fail_on_should, options.fail_on, problems)
+    _write(options, reports, code, jsonl, junit, known)
     return code
 
 
-def _check_all(options: argparse.Namespace, settings: engine.Options) -> list[TargetReport]:
+def _known(options: argparse.Namespace) -> Ratchet | None:
+    from pytest_lineage import known
+
+    if options.known is None and not Path(known.NAME).is_file():
+        return None
+    return known.Ratchet(known.read(options.known or known.NAME))
+
+
+def told(
+    ratchet: Ratchet, reports: list[TargetReport], chosen: list[Law], options: argparse.Namespace
+) -> dict[str, Any]:
+    """What the known-failures file came to, for the report."""
+    narrowed = bool(options.laws or options.face or options.exitfirst)
+    names = [report.name for report in reports]
+    return {
+        "file": str(ratchet.file.path),
+        "fail_on": options.fail_on,
+        "problems": list(ratchet.finish(names, options.kind, narrowed)),
+        "unreviewed": ratchet.unreviewed(chosen),
+    }
+
+
+def _check_all(
+    options: argparse.Namespace, settings: engine.Options, ratchet: Ratchet | None
+) -> list[TargetReport]:
     from pytest_lineage.report.progress import Progress
 
     postgres = engine.Postgres()
@@ -89,7 +127,7 @@ def _check_all(options: argparse.Namespace, settings: engine.Options) -> list[Ta
     try:
         for text in options.targets:
             reports.append(
-                engine.check(text, settings, postgres, progress.started, progress.done)
+                engine.check(text, settings, postgres, progress.started, progress.done, ratchet)
             )
             progress.clear()
     finally:
@@ -99,13 +137,18 @@ def _check_all(options: argparse.Namespace, settings: engine.Options) -> list[Ta
 
 
 def _write(
-    options: argparse.Namespace, reports: list[TargetReport], code: int, jsonl: Any, junit: Any
+    options: argparse.Namespace,
+    reports: list[TargetReport],
+    code: int,
+    jsonl: Any,
+    junit: Any,
+    known: dict[str, Any] | None,
 ) -> None:
     from pytest_lineage.report import jsonl as lines
     from pytest_lineage.report import junit as xml
     from pytest_lineage.report import markdown, model, terminal
 
-    document = model.document(reports, code, options.profile, options.kind)
+    document = model.document(reports, code, options.profile, options.kind, known)
     if jsonl is not None:
         lines.write(jsonl, document)
     if junit is not None:
@@ -121,6 +164,10 @@ def _write(
 
         files = [file for report in reports for file in report.about.get("files", [])]
         note(cov.report(str(cov.DATA), files))
+    for unsaved in {report.unsaved for report in reports if report.unsaved}:
+        note(unsaved)
+    for problem in (known or {}).get("problems", ()) if options.format != "pretty" else ():
+        note(f"error: {problem}")
     for target in document["targets"]:
         message = target.get("error") or target.get("fault")
         if message and options.format != "pretty":

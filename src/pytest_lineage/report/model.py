@@ -6,7 +6,7 @@ import json
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,13 @@ VERDICTS = (
 
 
 def document(
-    reports: Iterable[TargetReport], code: int, profile: str, kind: str = "saver"
+    reports: Iterable[TargetReport],
+    code: int,
+    profile: str,
+    kind: str = "saver",
+    known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The whole run as JSON data."""
+    """The whole run as JSON data. `known` tells what a known-failures file came to."""
     reports = list(reports)
     versions: dict[str, str] = contract.versions()
     for report in reports:
@@ -49,6 +53,7 @@ def document(
             "laws": [row.to_json() for report in reports for row in report.rows],
             "summary": summary(reports),
             "exit_code": code,
+            **({"known": known} if known else {}),
         }
     )
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance.handles import halves
@@ -14,7 +15,7 @@ from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.checks import Check
 from pytest_lineage.report.scripting.literals import Unknown
 from pytest_lineage.report.scripting.openings import Opening, opening
-from pytest_lineage.report.scripting.oracle import harmless, matching
+from pytest_lineage.report.scripting.oracle import Oracle, harmless, matching
 from pytest_lineage.report.scripting.subject import Broken, ScriptError
 from pytest_lineage.report.scripting.tuples import CannotTell
 
@@ -22,6 +23,9 @@ __all__ = ["Broken", "Opening", "ScriptError", "opening", "script"]
 
 MOST = 25
 """Lines of a script. A longer one is not read."""
+
+LEVELS = 5
+"""Ways to write a script, the most readable first; see `assembled`."""
 
 
 def script(
@@ -37,27 +41,37 @@ def script(
     """
     what = what if isinstance(what, Broken) else Broken.of_row(what)
     made = target if isinstance(target, Opening) else opening(target, factory)
-    for level in range(3):
-        lines = _lines(what, made, level)
+    index = what.differences[0]["op"]
+    if not 0 <= index < len(what.program.ops):
+        raise ScriptError(f"{what.law} has no operation {index + 1}")
+    ops = what.program.ops[: index + 1]
+    refused, oracle = matching(ops, what.differences[0])
+    plan = _Plan(ops, refused, harmless(ops, refused, what.differences[0]), oracle)
+    for level in range(LEVELS):
+        lines = _lines(what, made, plan, level)
         if len(lines) <= MOST:
             return "\n".join(lines) + "\n"
     raise ScriptError(f"{what.law} needs {len(lines)} lines, more than anybody reads")
 
 
-def _lines(what: Broken, made: Opening, level: int) -> list[str]:
-    """The whole script; level 1 leaves out blank lines, level 2 puts short lines together."""
-    ops = what.program.ops
-    first = what.differences[0]
-    index = first["op"]
-    ops, last = ops[:index], ops[index]
-    refused, oracle = matching([*ops, last], first)
-    either = harmless([*ops, last], refused, first)
+@dataclass(frozen=True)
+class _Plan:
+    """The operations to perform, which of them are refused or may be, and what is expected."""
+
+    ops: Sequence[Op]
+    refused: Sequence[int]
+    either: set[int]
+    oracle: Oracle
+
+
+def _lines(what: Broken, made: Opening, plan: _Plan, level: int) -> list[str]:
+    """The whole script at one of the levels."""
     calls = _calls(what, made)
-    calls.compact = level == 2
+    calls.compact = level > 1
     calls.start(0)
     try:
-        _body(calls, ops, refused, either, what)
-        Check(calls, last, what.differences, oracle).add()
+        _body(calls, plan, what)
+        Check(calls, plan.ops[-1], what.differences, plan.oracle).add()
     except (CannotTell, Unknown) as error:
         raise ScriptError(f"{what.law}: {str(error) or 'a value cannot be written down'}") from None
     calls.lines.append(Line('print("PASS")', 0 if not calls.is_async else calls.depth))
@@ -79,10 +93,9 @@ def _calls(what: Broken, made: Opening) -> Calls:
     return Calls(made, writer, reader, is_async, prefix, wanted)
 
 
-def _body(
-    calls: Calls, ops: Sequence[Op], refused: Sequence[int], either: set[int], what: Broken
-) -> None:
-    scribbled = "scribbled" in repr(what.differences[0]) or "scribbled" in repr(what.differences)
+def _body(calls: Calls, plan: _Plan, what: Broken) -> None:
+    ops, refused = plan.ops[:-1], plan.refused
+    scribbled = "scribbled" in repr(what.differences)
     skip = 0
     for number, op in enumerate(ops):
         if skip:
@@ -92,7 +105,7 @@ def _body(
         if len(alike) > 3 and not set(refused) & set(range(number, number + len(alike))):
             calls.many_writes(alike)
             skip = len(alike) - 1
-        elif number in refused or number in either:
+        elif number in refused or number in plan.either:
             calls.need("import contextlib")
             calls.do(op)
             call = calls.lines.pop()

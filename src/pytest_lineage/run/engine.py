@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lineage_conformance import law as laws
 from lineage_conformance.law import Law
+from pytest_lineage import failures
 from pytest_lineage.run.rows import Row, TargetReport, fold
 from pytest_lineage.run.supervisor import Ended, Limits, Reply, Worker
+
+if TYPE_CHECKING:
+    from pytest_lineage.known import Ratchet
+
+SLOW = 20.0
+"""Seconds without a step after which a probe or a stage counts as hanging: each may import much."""
 
 MOST_HANGS = 4
 """Hangs or deaths on one face after which its other laws are not tried: each costs seconds."""
@@ -33,6 +40,12 @@ class Options:
     op_limit: float = Limits.op
     allow_nonempty: bool = False
     cov: str = ""
+    python: str = ""
+    """Interpreter of another environment in which the target is opened; empty: this one."""
+    suite: str = ""
+    """Folder that holds this suite, for another environment."""
+    save: bool = False
+    """Whether programs of broken laws are saved below the current directory."""
     path: tuple[str, ...] = field(default_factory=lambda: tuple(p for p in sys.path if p))
 
 
@@ -113,6 +126,8 @@ class TargetRun:
                 "path": list(self.options.path),
             },
             self._limits,
+            self.options.python,
+            self.options.suite,
         )
         reply = worker.wait(self._limits.start)
         while reply.event.get("event") == "need":
@@ -155,18 +170,38 @@ class TargetRun:
         row.examples = event.get("examples", 0)
         return row
 
-    def replay(self, item: Law, face: str, program: dict[str, Any]) -> Row:
+    def replay(self, item: Law, face: str, program: Mapping[str, Any]) -> Row:
         """The verdict of one saved program about one law."""
         row = _row(item, face, self.about.get("name", self.text))
         command = {"do": "replay", "law": item.id, "face": face, "program": program}
         reply = self._ask(command, self._limits.short_op if item.hang else self._limits.op)
         if reply.ended is not None:
             _describe_end(row, reply.ended)
+            row.evidence = row.evidence or {}
+            row.evidence["program"] = dict(program)  # whole, though it was not run to its end
             return row
         event = self._checked(reply)
         row.verdict, row.reason = event["verdict"], event.get("reason", "")
-        row.evidence = event.get("evidence")
+        row.evidence = event.get("evidence") if row.verdict != "holds" else None
+        row.seconds, row.examples = event.get("seconds", 0.0), event.get("examples", 0)
         return row
+
+    def observe(self, fact: str, face: str) -> Any:
+        """The value of a fact on one half; ``hangs`` or ``dies`` where there is no answer."""
+        ended: Ended | None = None
+        for _ in range(2):  # once more, so that a machine that stood still is not taken for a hang
+            reply = self._ask({"do": "fact", "fact": fact, "face": face}, SLOW)
+            ended = reply.ended
+            if ended is None:
+                return self._checked(reply)["value"]
+        return "hangs" if ended is not None and ended.how == "hung" else "dies"
+
+    def hand(self, **command: Any) -> dict[str, Any]:
+        """One stage of a handover (see `Service.stage`); ``{"seen": "hangs" or "dies"}`` without an answer."""
+        reply = self._ask({"do": "stage", **command}, SLOW)
+        if reply.ended is not None:
+            return {"seen": "hangs" if reply.ended.how == "hung" else "dies"}
+        return self._checked(reply)
 
     def _stop(self) -> None:
         if self._worker is not None:
@@ -210,8 +245,12 @@ def check(
     postgres: Postgres,
     started: Callable[[dict[str, Any], int], None] = lambda about, total: None,
     done: Callable[[Row], None] = lambda row: None,
+    known: Ratchet | None = None,
 ) -> TargetReport:
-    """Run the selected laws on one target. Whatever happens, what was found so far is returned."""
+    """Run the selected laws on one target. Whatever happens, what was found so far is returned.
+
+    Broken laws leave their programs on disk (`Options.save`); what is known of them comes from `known`.
+    """
     report = TargetReport(text)
     begin = time.monotonic()
     run = TargetRun(text, options, postgres)
@@ -221,8 +260,12 @@ def check(
         report.name = report.about["name"]
         faces = [f for f in report.about["faces"] if not options.faces or f in options.faces]
         report.about["faces_run"] = faces
+        report.about.update(text=text, over_text=options.over)
         started(report.about, len(chosen) * len(faces))
-        _judge_all(run, report, chosen, faces, options, begin, done)
+        judge = run.judge
+        if known is not None:
+            judge = known.of(report.name, text, report.about, run.judge, run.replay).judge
+        _judge_all(judge, report, chosen, faces, options, begin, done)
     except Unusable as error:
         report.error = str(error)
     except SuiteFault as error:
@@ -231,11 +274,16 @@ def check(
         run.close()
     fold(report.rows, {item.id: tuple(laws.causes(item)) for item in chosen})
     report.seconds = time.monotonic() - begin
+    if options.save:
+        try:
+            failures.write(failures.collect(report.rows, report.about, Path.cwd()), Path.cwd())
+        except OSError as error:
+            report.unsaved = f"programs of broken laws could not be saved: {error.strerror or error}"
     return report
 
 
 def _judge_all(
-    run: TargetRun,
+    judge: Callable[[Law, str], Row],
     report: TargetReport,
     chosen: Sequence[Law],
     faces: Sequence[str],
@@ -253,7 +301,7 @@ def _judge_all(
                 row = _row(item, face, report.name)
                 row.verdict, row.reason = "inconclusive", stopped
             else:
-                row = run.judge(item, face)
+                row = judge(item, face)
                 if options.exitfirst and row.level == "MUST" and row.verdict in ("broken", "hangs"):
                     stopped = f"not run: stopped at {row.law}[{row.face}] (--exitfirst)"
             report.rows.append(row)

@@ -57,6 +57,8 @@ class TargetReport:
     fault: str = ""
     """A fault of the suite itself (exit code 3)."""
     seconds: float = 0.0
+    unsaved: str = ""
+    """Why programs of broken laws could not be saved."""
 
 
 def fold(rows: Sequence[Row], causes: dict[str, tuple[str, ...]]) -> None:

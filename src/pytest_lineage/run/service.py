@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import os
 import sys
 from typing import Any
 
-from lineage_conformance import contract, contracts, handles
+from lineage_conformance import contract, contracts, facts, handles
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Half, Loop, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
@@ -188,6 +189,16 @@ class Service:
             raise TargetError(f"the program is none that {law} can read: {error}") from None
         self.stores.renew()
         return _answer(self.judge_.replay(item, face, case))
+
+    def fact(self, fact: str, face: Face) -> dict[str, Any]:
+        """The value of a fact on one half, as a canonical tree."""
+        item = facts.get(fact)
+        steps = itertools.count(1)
+        bench = self.stores.bench(face, lambda step: self._beat.op(next(steps)), None)
+        value = facts.observe(item, bench)
+        if isinstance(value, str) and value.startswith(("raises", "not implemented")):
+            self.stores.renew()  # a refused statement may leave a connection that answers nothing more
+        return {"value": value}
 
     def _ruled_out(self, item: Law, face: Face) -> tuple[str, Verdict | None]:
         reason = item.not_applicable() or self.absent(face)

@@ -55,19 +55,22 @@ class Reply:
 class Worker:
     """One worker process and the pipe to it."""
 
-    def __init__(self, start: dict[str, Any], limits: Limits) -> None:
+    def __init__(
+        self, start: dict[str, Any], limits: Limits, python: str = "", suite: str = ""
+    ) -> None:
+        """Start a worker: of `python`, with the suite from the folder `suite`, or (empty) as this process."""
         self.limits = limits
         self.beat = Heartbeat.create()
         handle, log = tempfile.mkstemp(prefix="lineage-log-")
         os.close(handle)
         self.log = Path(log)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pytest_lineage.run.worker", str(self.beat.path), log],
+            [python or sys.executable, "-m", "pytest_lineage.run.worker", str(self.beat.path), log],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=hasattr(os, "setsid"),
-            env=_environment(),
+            env=_environment(python, suite),
         )
         self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
         threading.Thread(target=self._read, name="lineage-reader", daemon=True).start()
@@ -191,9 +194,16 @@ class Worker:
         self.log.unlink(missing_ok=True)
 
 
-def _environment() -> dict[str, str]:
-    """The worker's environment: imports as here, nothing buffered, no tracing to a service."""
+def _environment(python: str = "", suite: str = "") -> dict[str, str]:
+    """The worker's environment: imports as here, nothing buffered, no tracing to a service.
+
+    Another interpreter gets nothing of what this one imports, except the suite.
+    """
     env = dict(os.environ)
+    if python:
+        for name in ("PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"):
+            env.pop(name, None)
+        env["PYTHONPATH"] = suite
     env.setdefault("LANGSMITH_TRACING", "false")
     env["PYTHONUNBUFFERED"] = "1"
     return env

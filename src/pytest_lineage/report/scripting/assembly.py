@@ -13,9 +13,16 @@ from pytest_lineage.report.scripting.literals import WIDTH, broken
 from pytest_lineage.report.scripting.openings import Opening
 from pytest_lineage.report.scripting.subject import Broken
 
+CHECK = ("got =", "rows =", "found", "assert", "print")
+"""How the lines of the check begin."""
+
 
 def assembled(what: Broken, made: Opening, calls: Calls, level: int) -> list[str]:
-    """The rows of the script; level 1 leaves out blank ones, level 2 puts short ones together."""
+    """The rows of the script.
+
+    Level 1 leaves out blank rows; 2 shortens what repeats; 3 puts short calls together; 4 does so with the
+    check as well.
+    """
     hang = any(d.get("got") == "no answer" for d in what.differences)
     imports = dict.fromkeys((*made.imports, *calls.imports))
     if calls.is_async:
@@ -24,30 +31,36 @@ def assembled(what: Broken, made: Opening, calls: Calls, level: int) -> list[str
         imports["import faulthandler"] = None
     title = f"# {what.law} ({what.level}): {what.sentence}"
     lines = textwrap.wrap(
-        _ascii(title), WIDTH, subsequent_indent="#   ", max_lines=1 if level == 2 else 2
+        _ascii(title), WIDTH, subsequent_indent="#   ", max_lines=1 if level > 1 else 2
     )
     lines += _imports(imports)
     lines += ["", *made.before] if made.before else []
     for name in sorted(calls.helpers):
         if name.startswith("zoo:"):
             defines = zoo.ZOO[name[4:]].defines.splitlines()
-            lines += _together(defines) if level == 2 else defines
+            lines += _together(defines) if level > 1 else defines
     lines += ["", *_helpers(calls, what)]
     if hang:
         lines.append(
             "faulthandler.dump_traceback_later(10, exit=True)  # a hang ends here, with its stack"
         )
-    body = _joined(calls.lines) if level == 2 else calls.lines
+    body = _joined(calls.lines, level > 3) if level > 2 else calls.lines
     if calls.is_async:
         lines += ["", "async def main():"]
-        lines += [row for line in body for row in broken("    " * (line.depth + 1) + line.text)]
+        lines += [
+            row for line in body for row in broken("    " * (line.depth + 1) + _ascii(line.text))
+        ]
         lines += ["", "asyncio.run(main())"]
     else:
-        lines += ["", *(row for line in body for row in broken("    " * line.depth + line.text))]
+        lines += [
+            "",
+            *(row for line in body for row in broken("    " * line.depth + _ascii(line.text))),
+        ]
     return [line for line in lines if line] if level else lines
 
 
 def _ascii(text: str) -> str:
+    """Names that look alike must not be alike to read; only texts hold more than ASCII, and they may be escaped."""
     return text.encode("ascii", "backslashreplace").decode().replace("\n", " ")
 
 
@@ -99,12 +112,13 @@ def _together(lines: Sequence[str]) -> list[str]:
     return ["    " * line.depth + line.text for line in _joined(made)]
 
 
-def _joined(lines: Sequence[Line]) -> list[Line]:
+def _joined(lines: Sequence[Line], check: bool = True) -> list[Line]:
     """Neighbouring simple lines of one depth on one row, as far as they fit."""
     joined: list[Line] = []
     for line in lines:
         last = joined[-1] if joined else None
-        if last and last.simple and line.simple and last.depth == line.depth:
+        simple = line.simple and (check or not line.text.startswith(CHECK))
+        if last and last.simple and simple and last.depth == line.depth:
             text = f"{last.text}; {line.text}"
             if len(text) + 4 * (line.depth + 1) <= WIDTH:
                 joined[-1] = Line(text, line.depth)

@@ -127,14 +127,12 @@ class Calls(Arguments):
             calls = [self.answer(op).removeprefix("await ") for op in ops]
             self.say(f"await asyncio.gather({', '.join(calls)})")
             return
-        self.need(
-            "from concurrent.futures import ThreadPoolExecutor", "from threading import Barrier"
-        )
+        self.need("from concurrent.futures import ThreadPoolExecutor", "import threading")
         was, self.is_async = self.is_async, False
         calls = [f"lambda: {self.answer(op)}" for op in ops]
         self.is_async = was
         self.say(f"calls = [{', '.join(calls)}]")
-        self.say(f"gate = Barrier({len(ops)})")
+        self.say(f"gate = threading.Barrier({len(ops)})")
         self.say(f"with ThreadPoolExecutor({len(ops)}) as pool:", simple=False)
         self.say("list(pool.map(lambda call: (gate.wait(), call()), calls))", 1)
 

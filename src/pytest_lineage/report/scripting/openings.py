@@ -9,11 +9,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-STORE = 'store = SimpleNamespace(id="repro", path=Path(mkdtemp()), dsn=environ.get("DSN"))'
-_STORE_IMPORTS = (
-    "from os import environ", "from pathlib import Path", "from tempfile import mkdtemp",
-    "from types import SimpleNamespace",
-)  # fmt: skip
+STORE = (
+    'store = types.SimpleNamespace(id="repro", path=pathlib.Path(tempfile.mkdtemp()), '
+    'dsn=os.environ.get("DSN"))'
+)
+_STORE_IMPORTS = ("import os", "import pathlib", "import tempfile", "import types")
 _ROWS = 'kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}'
 
 
@@ -108,14 +108,14 @@ def _postgres(
     name: str, module: str, *, aio: bool, pipeline: bool = False, pool: bool = False
 ) -> Opening:
     imports = [
-        "from os import environ",
+        "import os",
         f"from langgraph.checkpoint.postgres{module} import {name}",
     ]
     wait = "await " if aio else ""
     after = [f"{wait}{{saver}}.setup()"]
     if not pool:
         more = ", pipeline=True" if pipeline else ""
-        made = f'{name}.from_conn_string(environ["DSN"]{more})'
+        made = f'{name}.from_conn_string(os.environ["DSN"]{more})'
         # The migrations of setup() cannot run inside a pipeline.
         after = [] if pipeline else after
         note = "an empty database" + (" on which setup() ran" if pipeline else "")
@@ -124,13 +124,13 @@ def _postgres(
         )
     kind = "AsyncConnectionPool" if aio else "ConnectionPool"
     imports += ["from psycopg.rows import dict_row", f"from psycopg_pool import {kind}"]
-    made = f'{name}({kind}(environ["DSN"], open={not aio}, {_ROWS}))'
+    made = f'{name}({kind}(os.environ["DSN"], open={not aio}, {_ROWS}))'
     after = ["await {saver}.conn.open()", *after] if aio else after
     return Opening(made, tuple(imports), (), "plain", tuple(after), "an empty database")
 
 
-_TEMPORARY = ("from tempfile import mkdtemp",)
-_FILE = ('path = mkdtemp() + "/checkpoints.sqlite"',)
+_TEMPORARY = ("import tempfile",)
+_FILE = ('path = tempfile.mkdtemp() + "/checkpoints.sqlite"',)
 
 BUILTIN: dict[str, Opening] = {
     "memory": Opening("InMemorySaver()", ("from langgraph.checkpoint.memory import InMemorySaver",)),

@@ -18,7 +18,10 @@ from lineage_conformance.session import Session
 from pytest_lineage.report.scripting.literals import ABSENT, told
 
 MOST_LENIENT = 4
-"""Operations that may have been refused, of which every combination is tried."""
+"""Operations that may have been refused together."""
+
+MOST_TRIED = 64
+"""Combinations of refused operations that are tried, and operations looked at one by one."""
 
 
 class _Deaf:
@@ -108,7 +111,7 @@ def refusals(ops: Sequence[Op]) -> Iterator[tuple[int, ...]]:
 def matching(ops: Sequence[Op], difference: Mapping[str, Any]) -> tuple[tuple[int, ...], Oracle]:
     """The model after the program, and the operations that the saver must have refused."""
     best: tuple[tuple[int, ...], Oracle] | None = None
-    for refused in refusals(ops):
+    for refused in itertools.islice(refusals(ops), MOST_TRIED):
         oracle = Oracle([op for n, op in enumerate(ops) if n not in refused])
         if best is None:
             best = (refused, oracle)
@@ -121,7 +124,7 @@ def matching(ops: Sequence[Op], difference: Mapping[str, Any]) -> tuple[tuple[in
 def harmless(ops: Sequence[Op], refused: Sequence[int], difference: Mapping[str, Any]) -> set[int]:
     """Operations whose refusal would change nothing about what is expected."""
     found = set()
-    for number, op in enumerate(ops[:-1]):
+    for number, op in enumerate(ops[:-1][:MOST_TRIED]):
         if getattr(op, "lenient", False) and number not in refused:
             rest = [other for n, other in enumerate(ops) if n not in (*refused, number)]
             if _fits(Oracle(rest), ops[-1], difference):
@@ -136,7 +139,7 @@ def _fits(oracle: Oracle, op: Op, difference: Mapping[str, Any]) -> bool:
     if isinstance(op, Get) and kind == "get":
         tree = oracle.tuple(op)
         if path[0] == "found":
-            return (tree is None) == (expected == "nothing")
+            return bool((tree is None) == (expected == "nothing"))
         if path[0] in ("lost", "writes_order", "channel_versions", "reserved_metadata"):
             return tree is not None
         if tree is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lineage_conformance import zoo
+from lineage_conformance import contract, zoo
 from lineage_conformance.canon import canon
 from lineage_conformance.program import Get, Op, Writes, walk
 from pytest_lineage.report.scripting.calls import Calls
@@ -129,17 +129,14 @@ class TupleCheck:
             return
         expected = [self._write(write) for write in writes]
         found = f"[list(write) for write in {name}.pending_writes]"
-        tasks = {write[0] for write in writes}
-        special = any(str(write[1]).startswith("__") for write in writes)
-        if len(writes) > 1 and (len(tasks) > 1 or special):
-            found = f"sorted({found}, key=lambda w: w[:2])"
-            order = sorted(range(len(writes)), key=lambda n: [str(part) for part in writes[n][:2]])
-            expected = [expected[n] for n in order]
-        else:
-            order = list(range(len(writes)))
+        special = {w[1]: contract.SPECIAL[w[1]] for w in writes if w[1] in contract.SPECIAL}
+        if len(writes) > 1 and special:
+            found = f"sorted({found}, key=lambda w: (w[0], {special!r}.get(w[1], 0)))"
+        elif len({write[0] for write in writes}) > 1:
+            found = f"sorted({found}, key=lambda w: w[0])"
         by_type = not all(_simple(write[2]) for write in writes) or self._alike()
         if len(", ".join(expected)) > 200 and len(path) > 2:
-            at = order.index(int(path[1]))
+            at = int(path[1])
             self._equal(f"{found}[{at}]", expected[at], by_type)
         else:
             self._equal(found, f"[{', '.join(expected)}]", by_type)

@@ -1,0 +1,72 @@
+"""Engines with a fault: one function of LangGraph is patched, because no saver could break these laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest import mock
+
+from tests.mutants.graph_kit import engine
+
+
+def _never_ambiguous() -> Iterator[None]:
+    from langgraph.pregel import _loop
+
+    plain = _loop.PregelLoop._pending_interrupts
+
+    def first(self):
+        return set(sorted(plain(self))[:1])
+
+    with mock.patch.object(_loop.PregelLoop, "_pending_interrupts", first):
+        yield
+
+
+@engine("graph_interrupts.ambiguous-answers-are-refused")
+def any_answer_is_taken() -> Iterator[None]:
+    """Counts at most one pending interrupt, so that no answer is ambiguous."""
+    yield from _never_ambiguous()
+
+
+@engine("graph_interrupts.ambiguous-answers-to-a-subgraph-are-refused")
+def any_answer_is_taken_for_a_child() -> Iterator[None]:
+    """Counts at most one pending interrupt, so that no answer is ambiguous."""
+    yield from _never_ambiguous()
+
+
+@engine("graph_fork.bulk-equals-one-by-one")
+def bulk_forgets_the_rest() -> Iterator[None]:
+    """Applies only the first step of a bulk update."""
+    from langgraph.pregel import Pregel
+
+    plain = Pregel.bulk_update_state
+
+    def first(self, config, supersteps):
+        return plain(self, config, supersteps[:1])
+
+    with mock.patch.object(Pregel, "bulk_update_state", first):
+        yield
+
+
+@engine("graph_delta.cached-results")
+def cached_results_are_not_stored() -> Iterator[None]:
+    """Applies results from the cache without storing them."""
+    from langgraph.pregel import _loop
+
+    plain = _loop.PregelLoop.put_writes
+
+    def put_writes(self, task_id, writes, *, cached=False):
+        if cached:
+            self.checkpoint_pending_writes.extend((task_id, c, v) for c, v in writes)
+        else:
+            plain(self, task_id, writes, cached=cached)
+
+    with mock.patch.object(_loop.PregelLoop, "put_writes", put_writes):
+        yield
+
+
+@engine("graph_durability.untracked-is-not-stored")
+def untracked_is_stored() -> Iterator[None]:
+    """Lets untracked channels into checkpoints."""
+    from langgraph.channels.untracked_value import UntrackedValue
+
+    with mock.patch.object(UntrackedValue, "checkpoint", lambda self: self.value):
+        yield

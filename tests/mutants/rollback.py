@@ -1,0 +1,367 @@
+"""Runners of turns that take back too little, too much, or the wrong thing."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.messages import HumanMessage, RemoveMessage, SystemMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+
+from lineage_reference import remove
+from lineage_reference.rollback import Turns, _Live
+from lineage_reference.steps import Steps, call, lead
+from lineage_reference.turns import BEFORE, Held, Incomplete, Mark, Outcome, head, id_of
+from tests.mutants.rollback_kit import mutant
+
+
+def ids(state: Any) -> list[str]:
+    return [message.id for message in state.values.get("messages", ())]
+
+
+class Removing(Turns):
+    """Base of the ways to remove messages that look right until something landed."""
+
+    def __init__(self, saver: Any) -> None:
+        super().__init__(saver, strategy="remove")
+        self._strategy = SimpleNamespace(undo=self.undo, PROMISES="messages")
+
+    def undo(self, graph: Any, saver: Any, thread: str, mark: Mark, seen: Any) -> Steps[tuple[str, ...]]:
+        if not mark.before:
+            return (yield from remove.undo(graph, saver, thread, mark, seen))
+        before = yield from call(graph, "get_state", head(thread, id=mark.before))
+        row = yield from call(saver, "get_tuple", head(thread))
+        yield from self.removal(graph, thread, before, id_of(row))
+        return ()
+
+    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
+        raise NotImplementedError
+
+    def update(self, graph: Any, thread: str, newer: list[str], before: Any, node: str) -> Steps[None]:
+        config = {**head(thread), "metadata": remove._previous(before)}
+        messages = {"messages": [RemoveMessage(id=id) for id in newer]}
+        yield from call(graph, "update_state", config, messages, as_node=node)
+
+
+@mutant(kills="rollback.restores-messages", also=("rollback.remembers-its-turns",))
+class RollsNothingBack(Turns):
+    """Reports a rollback and makes none."""
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        yield from call(self.saver, "get_tuple", head(thread))
+        return ()
+
+
+def updates_commit_nothing() -> str | None:
+    """Why one pass is enough: from some release of LangGraph 1 on, an update drops pending writes."""
+
+    class State(TypedDict, total=False):
+        log: Annotated[list[str], operator.add]
+
+    graph = StateGraph(State)
+    graph.add_node("a", lambda state: {"log": ["a"]})
+    graph.add_node("b", lambda state: {"log": ["b"]})
+    graph.add_edge(START, "a")
+    graph.add_edge(START, "b")
+    made = graph.compile(checkpointer=InMemorySaver(), interrupt_before=["a", "b"])
+    made.invoke({"log": ["in"]}, head("t"))
+    top = made.get_state(head("t"))
+    task = next(task for task in top.tasks if task.name == "a")
+    made.checkpointer.put_writes(top.config, [("log", ["a"])], task.id)
+    made.update_state(head("t"), {"log": ["new"]}, as_node="b")
+    if "a" in made.get_state(head("t")).values["log"]:
+        return None
+    return "update_state of this LangGraph drops pending writes instead of committing them"
+
+
+@mutant(kills="rollback.undoes-landed-results", face="async", unless=updates_commit_nothing)
+class RemovesInOnePass(Removing):
+    """Removes what is committed; the removal itself commits the results that had landed."""
+
+    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
+        now = yield from call(graph, "get_state", head(thread, id=top))
+        newer = [id for id in ids(now) if id not in ids(before)]
+        yield from self.update(graph, thread, newer, before, "leave")
+
+
+@mutant(kills="rollback.undoes-landed-results", face="async")
+class KeepsWhatLanded(Turns):
+    """Takes the turn back, and keeps the results that had landed, because they were dear."""
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        row = yield from call(self.saver, "get_tuple", head(thread))
+        result = yield from super()._undo(thread, live)
+        kept = [m for _, channel, ms in row.pending_writes or () if channel == "messages" for m in ms]
+        kept = [m for m in kept if m.type == "tool"] if live.mark.before else []
+        if kept:
+            config = {**head(thread), "metadata": {"lineage_turn": "kept", "lineage_turns": live.mark.number - 1}}
+            yield from call(self.graph, "update_state", config, {"messages": kept}, as_node="leave")
+        return result
+
+
+@mutant(kills="rollback.undoes-landed-results", face="async")
+class RemovesWhatIsMerged(Removing):
+    """Computes what to remove from the state with pending writes merged in; removing those raises."""
+
+    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
+        now = yield from call(graph, "get_state", head(thread))
+        newer = [id for id in ids(now) if id not in ids(before)]
+        yield from self.update(graph, thread, newer, before, "leave")
+
+
+@mutant(kills="rollback.restores-next")
+class AttributesToTheModel(Removing):
+    """Takes ``model`` for the node that ends a turn, so that the node after it is scheduled."""
+
+    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
+        for config in (head(thread, id=top), head(thread)):
+            now = yield from call(graph, "get_state", config)
+            newer = [id for id in ids(now) if id not in ids(before)]
+            if newer:
+                yield from self.update(graph, thread, newer, before, "model")
+
+
+@mutant(kills="rollback.restores-channels", also=("rollback.never-claims-too-much",))
+class PromisesTooMuch(Turns):
+    """Removes messages and says that everything is as before."""
+
+    def __init__(self, saver: Any) -> None:
+        super().__init__(saver, strategy="remove")
+        self.promises = "everything"
+
+
+@mutant(kills="rollback.next-prompt-is-clean")
+class TellsTheModel(Turns):
+    """Puts a note about the cancelled question into the next prompt."""
+
+    note = ""
+
+    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+        if self.note:
+            input = {**input, "messages": [SystemMessage(self.note), *input["messages"]]}
+            self.note = ""
+        return (yield from super()._begin(thread, input))
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        if isinstance(live.input, dict):
+            self.note = f"the user took back: {live.input['messages'][-1].content}"
+        return (yield from super()._undo(thread, live))
+
+
+@mutant(kills="rollback.reports-how-it-ended")
+class CallsErrorsCancels(Turns):
+    """Reports a failed turn as cancelled."""
+
+    def _end(self, thread: str, live: _Live, error: BaseException | None) -> Steps[Outcome]:
+        live.stop = live.stop or error is not None
+        return (yield from super()._end(thread, live, error))
+
+
+@mutant(kills="rollback.undoes-errors", also=("rollback.first-turn-leaves-no-thread",))
+class KeepsFailedTurns(Turns):
+    """Rolls back cancelled turns only."""
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        if not live.stop and not live.resumed:
+            yield from call(self.saver, "get_tuple", head(thread))
+            return ()
+        return (yield from super()._undo(thread, live))
+
+
+@mutant(
+    kills="rollback.first-turn-leaves-no-thread",
+    also=("rollback.twice-in-a-row", "rollback.undoes-ended-turns", "rollback.counts-its-turns"),
+)
+class KeepsNewThreads(Turns):
+    """Has nothing to go back to in a first turn, and leaves it as it is."""
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        if not live.mark.before:
+            yield from call(self.saver, "get_tuple", head(thread))
+            return ()
+        return (yield from super()._undo(thread, live))
+
+
+@mutant(kills="rollback.twice-in-a-row")
+class RollsBackOnce(Turns):
+    """Takes the state before the first turn that it cancelled for the state before all others."""
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        done = self.__dict__.setdefault("done", set())
+        if thread in done:
+            yield from call(self.saver, "get_tuple", head(thread))
+            return ()
+        done.add(thread)
+        return (yield from super()._undo(thread, live))
+
+
+@mutant(kills="rollback.undoes-ended-turns", also=("rollback.never-replaces-newer-work",))
+class CannotTakeBack(Turns):
+    """Rolls back running turns only; for one that has ended it does nothing."""
+
+    def _take_back(self, thread: str, turn: str) -> Steps[None]:
+        yield from call(self.saver, "get_tuple", head(thread))
+
+
+@mutant(kills="rollback.keeps-history")
+class CutsHistory(Turns):
+    """Drops the oldest checkpoint of the thread with each rollback."""
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        result = yield from super()._undo(thread, live)
+        rows = self.saver.storage[thread][""]
+        if live.mark.number > 2:
+            del rows[min(rows)]
+        return result
+
+
+@mutant(kills="rollback.survives-reopening", also=("rollback.remembers-its-turns",))
+class RemembersInMemory(Turns):
+    """Knows only the turns of this process."""
+
+    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+        live = yield from super()._begin(thread, input)
+        self.__dict__.setdefault("mine", set()).add(live.mark.turn)
+        return live
+
+    def _take_back(self, thread: str, turn: str) -> Steps[None]:
+        if turn not in self.__dict__.get("mine", ()):
+            raise KeyError(turn)
+        yield from super()._take_back(thread, turn)
+
+
+@mutant(kills="rollback.never-replaces-newer-work")
+class TakesBackOldTurns(Turns):
+    """Goes back to the state before a turn, whatever came after it."""
+
+    def _take_back(self, thread: str, turn: str) -> Steps[None]:
+        config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+        rows = [row for row in self.saver.list(config) if (row.metadata or {}).get("lineage_turn") == turn]
+        top = yield from call(self.saver, "get_tuple", head(thread))
+        before = (rows[0].metadata or {})[BEFORE] if rows else ""
+        above = Mark.of(top) or Mark(turn, "", 1)
+        yield from self._undo(thread, _Live(Mark(above.turn, before, above.number), None))
+
+
+@mutant(kills="rollback.never-claims-too-much")
+class IgnoresWhatWaits(Turns):
+    """Begins a turn on a thread that waits at an interrupt, and copies the checkpoint without it."""
+
+    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+        row = yield from call(self.saver, "get_tuple", head(thread))
+        number = Mark.of(row).number if Mark.of(row) else 0  # type: ignore[union-attr]
+        return _Live(Mark(f"turn-{id_of(row)}", id_of(row), number + 1), input)
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        try:
+            return (yield from super()._undo(thread, live))
+        except Incomplete:
+            return ()
+
+
+@mutant(kills="rollback.never-claims-too-much")
+class ForgetsMemories(Turns):
+    """Rolls the graph back and leaves the memory of its subgraphs."""
+
+    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+        undo = self._strategy.undo  # type: ignore[attr-defined]
+        return (yield from undo(self.graph, self.saver, thread, live.mark, ()))
+
+
+@mutant(kills="rollback.kept-work-is-not-repeated", also=("rollback.answers-belong-to-their-turn",))
+class AsksAgain(Turns):
+    """Resumes by sending the question once more."""
+
+    def _again(self, thread: str, answer: Any) -> Steps[_Live]:
+        live = yield from super()._again(thread, answer)
+        state = yield from call(self.graph, "get_state", head(thread))
+        last = [m for m in state.values["messages"] if m.type == "human"][-1]
+        live.input = {"messages": [HumanMessage(last.content)]}
+        return live
+
+
+@mutant(kills="rollback.answers-belong-to-their-turn", face="async")
+class AnswersAreTurns(Turns):
+    """Takes the answer to an interrupt for a turn of its own."""
+
+    def _again(self, thread: str, answer: Any) -> Steps[_Live]:
+        live = yield from super()._again(thread, answer)
+        if answer is not None:
+            row = yield from call(self.saver, "get_tuple", head(thread))
+            live.mark = Mark(f"answer-{id_of(row)}", id_of(row), live.mark.number + 1)
+        return live
+
+
+@mutant(kills="rollback.forget-waits-for-the-turn")
+class ForgetsAtOnce(Turns):
+    """Deletes a thread while its turn runs."""
+
+    def forget(self, thread: str) -> None:
+        lead(call(self.saver, "delete_thread", thread))
+
+
+@mutant(kills="rollback.turns-do-not-overlap")
+class RunsTogether(Turns):
+    """Lets two turns of a thread run at once."""
+
+    def run(self, thread: str, input: Any, *, durability: str = "async", on_event: Any = None) -> Outcome:
+        with self.shared(thread):
+            return self._go(thread, lead(self._begin(thread, input)), durability, on_event)
+
+    @contextlib.contextmanager
+    def shared(self, thread: str) -> Iterator[None]:
+        users = self.__dict__.setdefault("users", {})
+        users[thread] = users.get(thread, 0) + 1
+        try:
+            yield
+        finally:
+            users[thread] -= 1
+            if not users[thread]:
+                self._live.pop(thread, None)
+
+    def _started(self, thread: str, live: _Live) -> None:
+        self._live.setdefault(thread, live)
+
+
+@mutant(kills="rollback.forget-is-complete")
+class ForgetsTheName(Turns):
+    """Hides a forgotten thread from its list and leaves its checkpoints."""
+
+    def forget(self, thread: str) -> None:
+        with self._lock(thread):
+            self.__dict__.setdefault("hidden", set()).add(thread)
+
+    def _held(self, thread: str) -> Steps[Held]:
+        held = yield from super()._held(thread)
+        return Held(False, 0) if thread in self.__dict__.get("hidden", ()) else held
+
+
+@mutant(kills="rollback.counts-its-turns", also=("rollback.remembers-its-turns", "rollback.forget-is-complete"))
+class CountsWhatBegan(Turns):
+    """Counts every turn that ever began."""
+
+    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+        began = self.__dict__.setdefault("began", {})
+        began[thread] = began.get(thread, 0) + 1
+        return (yield from super()._begin(thread, input))
+
+    def _held(self, thread: str) -> Steps[Held]:
+        held = yield from super()._held(thread)
+        return Held(held.known, self.__dict__.get("began", {}).get(thread, held.turns))
+
+
+@mutant(kills="rollback.remembers-its-turns", face="async")
+class StartsFromNothing(Turns):
+    """Keeps its list of threads in memory."""
+
+    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+        self.__dict__.setdefault("mine", set()).add(thread)
+        return (yield from super()._begin(thread, input))
+
+    def _held(self, thread: str) -> Steps[Held]:
+        held = yield from super()._held(thread)
+        return held if thread in self.__dict__.get("mine", ()) else Held(False, 0)
