@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 pytest_plugins = ["pytester"]  # runs of pytest inside tests
 
 KILL = "lineage_kill"
+os.environ.pop("GITHUB_ACTIONS", None)  # tests that want annotations say so
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

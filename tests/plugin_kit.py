@@ -132,6 +132,10 @@ class FakeRun:
             item.meaning, item.reports, reason, {**EVIDENCE, "law": item.id} if bad else None,
         )  # fmt: skip
 
+    def replay(self, item: Law, face: str, program: Any) -> Row:
+        """A program shows what judging would."""
+        return self.judge(item, face)
+
     def close(self) -> None:
         """Close the target."""
         if self.text in self.open:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from lineage_conformance import contract
 from lineage_conformance import law as laws
 from lineage_conformance.law import Verdict

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import pytest
+
 from lineage_conformance.graphs import Crashed, Gates, Life, Shape, Tool, tools, watched
 from lineage_reference.saver import StrictSaver
 
@@ -42,7 +43,9 @@ def test_a_gate_is_open_unless_it_is_held() -> None:
 def test_leaving_opens_all() -> None:
     with Gates() as gates:
         gates.hold("g")
-        thread = threading.Thread(target=gates.stay, args=(lambda: gates.is_open("g"),), daemon=True)
+        thread = threading.Thread(
+            target=gates.stay, args=(lambda: gates.is_open("g"),), daemon=True
+        )
         thread.start()
     thread.join(5)
     assert not thread.is_alive()
@@ -125,7 +128,16 @@ def test_plain_turn(saver: Any, lineage_parallel_tools: Any) -> None:
     graph = lineage_parallel_tools(saver, {"a": [], "b": ["command"]}, rounds=2)
     state = graph.start()
     assert state["log"] == graph.shape.log() == ["in", "a", "b", "a#2", "b#2"]
-    assert [m.type for m in state["messages"]] == ["human", "ai", "tool", "tool", "ai", "tool", "tool", "ai"]
+    assert [m.type for m in state["messages"]] == [
+        "human",
+        "ai",
+        "tool",
+        "tool",
+        "ai",
+        "tool",
+        "tool",
+        "ai",
+    ]
 
 
 @pytest.mark.asyncio
@@ -188,3 +200,36 @@ def test_idle_cost_is_nil(pytester: pytest.Pytester) -> None:
         "    assert 'pytest_lineage.fixtures' not in sys.modules\n"
     )
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+ASYNC_TEST = """
+import asyncio
+import pytest
+from lineage_reference.saver import StrictSaver
+
+{mark}
+async def test_stop(lineage_gates, lineage_parallel_tools):
+    graph = lineage_parallel_tools(StrictSaver(), {{"fast": [], "slow": ["gate:slow"]}})
+    lineage_gates.hold("slow")
+    task = asyncio.create_task(graph.run())
+    assert await lineage_gates.wait_async("reached:slow", "landed:fast")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await graph.graph.aget_state(graph.config())).next == ("tools",)
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "mode"),
+    [("@pytest.mark.asyncio", "strict"), ("", "auto"), ("@pytest.mark.anyio", "strict")],
+    ids=["asyncio-strict", "asyncio-auto", "anyio"],
+)
+def test_fixtures_under_async_plugins(pytester: pytest.Pytester, mark: str, mode: str) -> None:
+    pytester.makepyfile(ASYNC_TEST.format(mark=mark))
+    args = ("-p", "no:cacheprovider", "-o", f"asyncio_mode={mode}")
+    pytester.runpytest_subprocess(*args).assert_outcomes(passed=1)

@@ -132,6 +132,10 @@ def test_a_path_in_an_ini_file_is_relative_to_it(
         ),
         (["--lineage-kind", "cache"], "--lineage-kind: 'cache' is none of saver*"),
         (
+            ["--lineage-target", "memory", "--lineage-over", "sqlit"],
+            "--lineage-over: no target is called*",
+        ),
+        (
             ["--lineage-op-limit", "soon"],
             "--lineage-op-limit: 'soon' is no number of seconds above 0",
         ),
@@ -187,13 +191,17 @@ def test_flag_beats_environment_beats_ini_beats_default(
 ) -> None:
     samples: dict[str, list[Any]] = {
         "targets": ["a:x", "b:x", "c:x"], "words": ["put.*", "list.*", "fork.*"], "seconds": [1, 2, 3],
+        "text": ["a", "b", "c"],
         "file": ["a.jsonl", "b.jsonl", "c.jsonl"], "switch": ["true", "false", "true"],
     }  # fmt: skip
     chosen = {
         "face": options.FACES,
         "profile": options.PROFILES,
         "kind": ("saver", "saver", "saver"),
+        "fail-on": ("new", "any", "never"),
     }
+    for name in samples["file"] if option.name == "known" else ():
+        project.write(name, "")
     values = [str(value) for value in chosen.get(option.name) or samples[option.kind]]
     field = "targets" if option.name == "target" else option.key.removeprefix("lineage_")
 

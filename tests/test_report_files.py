@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_lineage.report import jsonl, junit, model
+from pytest_lineage.report import jsonl, junit, markdown, model, terminal
 from pytest_lineage.report.jsonl import ReportError
 from tests.golden import samples
 
@@ -99,6 +101,23 @@ def test_every_line_is_valid_and_reads_back(
         "header", *["verdict"] * len(document["laws"]), "footer",
     ]  # fmt: skip
     assert jsonl.read(file) == json.loads(model.dumps(document))
+
+
+def test_a_real_run_is_valid(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    command = [sys.executable, "-m", "pytest_lineage", "check", "memory", "--profile", "quick"]
+    command += ["--laws", "put,graph_resume,serde.refused-writes-leave-none", "--format", "json"]
+    command += ["--report", str(file), "--junit", str(tmp_path / "run.xml")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    document = json.loads(done.stdout)
+    assert faults(schema("report"), document) == []
+    assert document["exit_code"] == done.returncode
+    lines = [json.loads(line) for line in file.read_text("ascii").splitlines()]
+    assert [faults(schema("lines"), line) for line in lines if faults(schema("lines"), line)] == []
+    assert jsonl.read(file) == document
+    assert len(list(ET.parse(tmp_path / "run.xml").iter("testcase"))) == len(document["laws"])
+    assert terminal.render(document, width=80)
+    assert markdown.render(document)
 
 
 def test_schemas_agree_and_refuse() -> None:
@@ -238,6 +257,16 @@ def test_junit_of_a_target_that_cannot_be_used_is_red(tmp_path: Path) -> None:
     errors = {suite.get("name"): suite.find("testcase/error") for suite in root}
     assert all(error is not None for error in errors.values())
     assert root.get("errors") == "3"
+
+
+def test_junit_of_a_known_failures_file(tmp_path: Path) -> None:
+    root = suites(samples.ratchet(), tmp_path)
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    assert cases["metadata.types[sync]"].find("failure") is None
+    skipped = cases["metadata.types[sync]"].find("skipped")
+    assert skipped is not None
+    assert str(skipped.get("message")).startswith("MUST, advisory broken")
+    assert cases["entry 1"].find("error") is not None
 
 
 def test_junit_holds_nothing_that_xml_cannot(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import subprocess
 import sys
 import types
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lineage_conformance import contract
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
@@ -51,8 +53,23 @@ def judged(mutant: kit.Mutant, face: Face) -> Outcome:
         loop.close()
 
 
+OLD = contract.unmet("langgraph-checkpoint>=4.0")
+"""Why this is an old environment, whose own faults a script shows as well; None in a new one."""
+
+
 def row_of(mutant: kit.Mutant, face: Face) -> dict[str, Any]:
-    law, outcome = laws.get(mutant.kills), judged(mutant, face)
+    law = laws.get(mutant.kills)
+    if reason := law.not_applicable():
+        pytest.skip(reason)
+    if (
+        OLD
+        and judged(dataclasses.replace(mutant, make=kit.StrictSaver), face).verdict
+        is Verdict.BROKEN
+    ):
+        pytest.skip("what is installed here breaks the law by itself")
+    outcome = judged(mutant, face)
+    if not outcome.examples:
+        pytest.skip("what is installed here cannot make the values")
     assert outcome.verdict is Verdict.BROKEN
     return samples.row(
         law.id, face, level=law.level.value, sentence=law.sentence, evidence=outcome.evidence()
@@ -92,8 +109,6 @@ def check_form(text: str) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.kills}-{m.name}")
 def test_script_fails_on_the_mutant_and_passes_on_the_strict_saver(mutant: kit.Mutant) -> None:
-    if reason := laws.get(mutant.kills).not_applicable():
-        pytest.skip(reason)
     row = row_of(mutant, mutant.face)
     text = printed(row, mutant.make.__qualname__, mutant.make.__module__)
     check_form(text)
@@ -112,8 +127,6 @@ OTHER_FACES = [
 
 @pytest.mark.parametrize(("mutant", "face"), OTHER_FACES)
 def test_script_works_on_the_other_faces(mutant: kit.Mutant, face: Face) -> None:
-    if reason := laws.get(mutant.kills).not_applicable():
-        pytest.skip(reason)
     row = row_of(mutant, face)
     text = printed(row, mutant.make.__qualname__, mutant.make.__module__)
     check_form(text)
@@ -136,6 +149,8 @@ def forks(face: str = "sync", **fields: Any) -> dict[str, Any]:
 def test_script_of_a_built_in_target_passes_as_a_program(target: str, face: str) -> None:
     if "sqlite" in target:
         pytest.importorskip("langgraph.checkpoint.sqlite")
+        if OLD:
+            pytest.skip(OLD)
     if target == "sqlite" and face != "sync":
         pytest.skip("SqliteSaver has no async half")
     text = script(forks(face), target)
@@ -161,8 +176,8 @@ def test_script_of_a_hang_ends_by_itself_with_1() -> None:
     )  # fmt: skip
     setup = Opening(
         "Stuck()",
-        ("from langgraph.checkpoint.memory import InMemorySaver", "import time"),
-        ("class Stuck(InMemorySaver):", "    def get_tuple(self, config): time.sleep(60)"),
+        ("from lineage_reference.saver import StrictSaver", "import time"),
+        ("class Stuck(StrictSaver):", "    def get_tuple(self, config): time.sleep(60)"),
     )
     text = script(row, setup).replace("dump_traceback_later(10,", "dump_traceback_later(1,")
     done = execute(text)
@@ -177,6 +192,7 @@ def test_every_built_in_target_has_an_opening(name: str) -> None:
         check_form(text)
 
 
+@pytest.mark.skipif(OLD is not None, reason="the checkpoint record has other fields")
 def test_golden() -> None:
     found = samples.evidence(samples.FORK, (3, "get:channel_values.a", "left", "right"))
     row = {**samples.broken()["laws"][8], "evidence": found}
@@ -225,7 +241,7 @@ def test_users_own_file_and_what_no_door_knows() -> None:
     assert "saver = Saver.make()  # your saver" in text
     assert "import sys" not in script(forks(), "./acme.py:make")
     assert "from your_package import acme" in script(forks(), "acme")
-    assert opening("memory").expression == "InMemorySaver()"
+    assert opening("memory").expression in ("InMemorySaver()", "MemorySaver()")
 
 
 @pytest.mark.parametrize(
@@ -248,8 +264,8 @@ def test_long_programs_are_put_together_or_refused() -> None:
     many = [{"op": "put", "id": n, "set": {"a": n}} for n in range(1, 6)]
     ops = [*many, {"op": "get", "id": 2}]
     row = samples.row("a.b", evidence=samples.evidence(ops, (5, "get:channel_values.a", 2, 1)))
-    check_form(script(row, "memory"))
-    assert run(script(row, "memory")) == "PASS"
+    check_form(script(row, "reference"))
+    assert run(script(row, "reference")) == "PASS"
     far = [{"op": "put", "id": n, "set": {"a": f"{n}" * 50}} for n in range(1, 60)]
     row["evidence"] = samples.evidence([*far, {"op": "get", "id": 1}], (59, "get:found", "a", "b"))
     with pytest.raises(ScriptError, match="lines"):

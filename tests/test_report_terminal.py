@@ -166,6 +166,14 @@ def test_last_word_about_a_fixed_failure_and_a_strict_run() -> None:
         assert gist.verdict(document, document["targets"][0]).word == word
 
 
+def test_a_law_that_nobody_reviewed_does_not_make_a_target_broken() -> None:
+    document = samples.ratchet()
+    last = gist.verdict(document, document["targets"][0])
+    assert (last.word, last.text) == (
+        "GOOD", "1 law holds on 1 face (1 law broken that nobody reviewed yet)",
+    )  # fmt: skip
+
+
 def test_rerun_is_one_law_on_one_face_and_quoted() -> None:
     row = samples.row("a.b", "sync->async", "./my savers.py:make")
     document = samples.document([], [row], 1, profile="deep", kind="rollback")

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from lineage_conformance import law as laws
-from lineage_conformance.laws.rollback_cases import POINTS, TurnCase
 from lineage_conformance.law import Verdict
+from lineage_conformance.laws.rollback_cases import POINTS, TurnCase
 from lineage_reference.rollback import AsyncTurns, SyncTurns, Turns, make, removing
 from tests.conftest import KILL
-from tests.mutants import kit
+from tests.mutants import kit, rollback_kit
 from tests.mutants import rollback as mutants
-from tests.mutants import rollback_kit
 
 assert mutants.__doc__
 
@@ -79,7 +78,9 @@ def test_a_case_survives_json(point: str) -> None:
 
 
 def test_smaller_cases_end() -> None:
-    case = TurnCase("landed", tools=12, durability="exit", earlier=3, times=2, reopen=True, edits=True)
+    case = TurnCase(
+        "landed", tools=12, durability="exit", earlier=3, times=2, reopen=True, edits=True
+    )
     steps = 0
     while (smaller := next(case.smaller(), None)) is not None:
         case, steps = smaller, steps + 1

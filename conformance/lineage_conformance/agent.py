@@ -82,7 +82,9 @@ class Agent:
         calls = self._calls(messages)
         number = next(self._numbers)
         if calls:
-            return AIMessage(f"looking into {question}", id=f"{question}-ai-{number}", tool_calls=calls)
+            return AIMessage(
+                f"looking into {question}", id=f"{question}-ai-{number}", tool_calls=calls
+            )
         results = [plain(m)[1] for m in messages if getattr(m, "type", "") == "tool"]
         text = f"answer to {question} from {len(results)}"
         return AIMessage(text, id=f"{question}-ai-{number}")
@@ -141,7 +143,10 @@ class Agent:
 
         return [
             StructuredTool.from_function(
-                func=self.work, coroutine=self.awork, name="work", description="Does one piece of work."
+                func=self.work,
+                coroutine=self.awork,
+                name="work",
+                description="Does one piece of work.",
             )
         ]
 
@@ -188,7 +193,9 @@ def inner(agent: Agent) -> Any:
 
     graph = StateGraph(_inner_state())
     graph.add_node("first", lambda state: {"log": ["first"]})
-    graph.add_node("second", _node(lambda state: agent.pass_("inner"), lambda state: agent.apass("inner")))
+    graph.add_node(
+        "second", _node(lambda state: agent.pass_("inner"), lambda state: agent.apass("inner"))
+    )
     graph.add_edge(START, "first")
     graph.add_edge("first", "second")
     return graph.compile()
@@ -203,7 +210,12 @@ def toy(agent: Agent) -> Any:
         question = question_of(state["messages"])
         first = state["messages"][0]
         edit = [type(first)("(summary)", id=first.id)] if _edits(agent, question) else []
-        return {"status": f"busy with {question}", "todos": [question], "messages": edit, "log": ["enter"]}
+        return {
+            "status": f"busy with {question}",
+            "todos": [question],
+            "messages": edit,
+            "log": ["enter"],
+        }
 
     def after_model(state: Any) -> Any:
         calls = state["messages"][-1].tool_calls

@@ -17,7 +17,9 @@ from lineage_conformance.scenario import Act, Scenario, answer, answers, go_on, 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 NAMES = "abcdefghijkl"
-STEPS = st.sampled_from([(), ("ask",), ("command",), ("subgraph",), ("ask", "ask"), ("subgraph", "ask")])
+STEPS = st.sampled_from(
+    [(), ("ask",), ("command",), ("subgraph",), ("ask", "ask"), ("subgraph", "ask")]
+)
 COUNTS = st.sampled_from([2, 1, 3, 4, 12])
 MODES = st.sampled_from(["", "sync", "async"])
 

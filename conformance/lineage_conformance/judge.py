@@ -200,8 +200,8 @@ class Judge:
         wanted = signature(outcome.diffs[0])
         answers = set()
         for _ in range(2):
-            handles = {0: Handle(self._referee(), loop)}
-            bench = Bench(lambda: handles[0], face, lambda step: None, handles, self._referee)
+            made = Handle(self._referee(), loop)
+            bench = Bench(_always(made), face, lambda step: None, {0: made}, self._referee)
             found = [d for d in law.check(bench, outcome.program) if law.lens(d)]
             answers.add(any(signature(d) == wanted for d in found))
         if answers == {True}:
@@ -226,6 +226,11 @@ class Judge:
                 if case not in skip
             ]
         return self._traces[key]
+
+
+def _always(handle: Handle) -> Callable[[], Handle]:
+    """An opener that gives one handle: the strict reference is reopened by taking it again."""
+    return lambda: handle
 
 
 def signature(diff: Diff) -> tuple[str, ...]:

@@ -75,7 +75,9 @@ class Act:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Act:
         """Read an action. Raises `ValueError` or `TypeError` for what this version does not know."""
-        given = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "answers"}
+        given: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "answers"
+        }
         return cls(**given, answers=tuple(data.get("answers", {}).items()))
 
 
@@ -109,7 +111,8 @@ class Scenario:
         """Scenarios with one action, tool, step or peculiarity less; each is as valid as this one."""
         referred = any(act.at.startswith("act:") for act in self.acts)
         for index in range(len(self.acts) - 1, 0, -1):
-            if not referred:
+            # A run is not taken away: without it the scenario would not come to its end.
+            if not referred and self.acts[index].op not in RUNS:
                 rest = self.acts[:index] + self.acts[index + 1 :]
                 yield dataclasses.replace(self, acts=rest)
         named = {

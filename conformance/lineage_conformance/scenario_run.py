@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from lineage_conformance import contract
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon
 from lineage_conformance.graphs.gates import Gates
@@ -68,6 +69,10 @@ class Stage:
 
     def __init__(self, bench: Bench, scenario: Scenario, half: str, label: str) -> None:
         self.bench, self.scenario, self.half, self.label = bench, scenario, half, label
+        if any(act.answers for act in scenario.acts) and contract.unmet("langgraph>=0.4.0"):
+            from lineage_conformance.graphs.build import Lacking
+
+            raise Lacking("answers by id came with langgraph 0.4")
         self.gates = Gates()
         self.story: list[Seen] = []
         self.ids: dict[str, str] = {}
@@ -126,7 +131,9 @@ class Stage:
             meanwhile = None
             if act.until:
                 meanwhile = self._peek if self.half == "sync" else self._apeek
-            outcome = self.driver.run(self._input(act), config, mode, act.until, act.stop, meanwhile)
+            outcome = self.driver.run(
+                self._input(act), config, mode, act.until, act.stop, meanwhile
+            )
             seen.error, seen.met, seen.during = outcome.error, outcome.met, outcome.during
             live = outcome.live
             seen.live = self._log(live) if live is not None else None
@@ -253,4 +260,3 @@ def _children(state: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             label = f"{prefix}{task.name}"
             yield label, {"log": list(child.values.get("log") or []), "next": list(child.next)}
             yield from _children(child, label + "/")
-

@@ -18,7 +18,15 @@ from hypothesis import strategies as st
 
 from lineage_conformance import contract, graph_strategies, zoo
 from lineage_conformance.program import (
-    DeleteThread, DeltaHistory, Get, List, Op, Program, Put, Reopen, Writes,
+    DeleteThread,
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Program,
+    Put,
+    Reopen,
+    Writes,
 )  # fmt: skip
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -148,8 +156,19 @@ def namespace_focus(draw: Draw) -> Program:
     """Two threads and two namespaces whose names are near each other; sometimes one is deleted."""
     near = draw(
         st.sampled_from(
-            [("t", "t1"), ("t", "T"), ("a|b", "a"), ("a:b", "a"), ("a%", "ab"), ("a_", "ab"),
-             ("a*", "ab"), ("a/b", "a"), ("a\\", "a"), ("\u00e9", "e\u0301"), ("a b", "a")]  # fmt: skip
+            [
+                ("t", "t1"),
+                ("t", "T"),
+                ("a|b", "a"),
+                ("a:b", "a"),
+                ("a%", "ab"),
+                ("a_", "ab"),
+                ("a*", "ab"),
+                ("a/b", "a"),
+                ("a\\", "a"),
+                ("\u00e9", "e\u0301"),
+                ("a b", "a"),
+            ]  # fmt: skip
         )
     )
     namespaces = draw(st.lists(NAMES, min_size=1, max_size=2, unique=True))
@@ -180,7 +199,12 @@ def delta_focus(draw: Draw, rising: bool = True) -> Program:
         parent = draw(st.sampled_from(numbers[:index])) if index else None
         snapshot = draw(st.integers(0, 3)) == 0
         ops.append(
-            Put(number, parent, set={"d": [number]} if snapshot else {}, empty=() if snapshot else ("d",))
+            Put(
+                number,
+                parent,
+                set={"d": [number]} if snapshot else {},
+                empty=() if snapshot else ("d",),
+            )
         )
         for task in draw(st.lists(st.sampled_from(["task-1", "task-2"]), unique=True)):
             ops.append(Writes(number, task, (("d", f"{number}{task}"), ("other", 1)), _path(task)))
@@ -195,14 +219,22 @@ def values_focus(draw: Draw) -> Program:
     specimens = st.sampled_from(names).map(zoo.ref)
     nested = st.recursive(
         VALUES | specimens,
-        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("kl"), inner, max_size=2),
+        lambda inner: (
+            st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("kl"), inner, max_size=2)
+        ),
         max_leaves=4,
     )
     values = draw(st.dictionaries(CHANNELS, nested, min_size=1, max_size=2))
     items = tuple(draw(st.lists(st.tuples(CHANNELS, nested), max_size=2)))
     return Program(
-        (Put(1), Put(2, 1, set=values, lenient=True), Writes(1, items=items, lenient=True),
-         Get(1), Get(2), List())  # fmt: skip
+        (
+            Put(1),
+            Put(2, 1, set=values, lenient=True),
+            Writes(1, items=items, lenient=True),
+            Get(1),
+            Get(2),
+            List(),
+        )  # fmt: skip
     )
 
 
@@ -230,7 +262,9 @@ def mixed_focus(draw: Draw) -> Program:
             ids[thread].append(number)
         elif kind <= 4:
             target = draw(st.sampled_from(ids[thread]))
-            ops.append(Writes(target, f"task-{number}", ((draw(CHANNELS), draw(VALUES)),), thread=thread))
+            ops.append(
+                Writes(target, f"task-{number}", ((draw(CHANNELS), draw(VALUES)),), thread=thread)
+            )
         else:
             ops.append(DeleteThread(thread))
             ids[thread] = []
@@ -267,6 +301,13 @@ def rollback_focus() -> st.SearchStrategy[Any]:
     return strategy()
 
 
+def answer_focus() -> st.SearchStrategy[Any]:
+    """Conversations whose last turn ends somehow, for kind answer."""
+    from lineage_conformance.laws.answer_cases import strategy
+
+    return strategy()
+
+
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "put": put_focus,
     "line": line_focus,
@@ -282,12 +323,13 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "mixed": mixed_focus,
     "branching": branching_focus,
     "rollback": rollback_focus,
+    "answer": answer_focus,
     "delta-blobs": delta_blobs_focus,
     **graph_strategies.FOCUSES,
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def programs(focus: str, count: int) -> tuple[Any, ...]:
     """`count` cases of a focus, the same ones every time (no database, a fixed seed)."""
     made: list[Any] = []
@@ -308,5 +350,3 @@ def programs(focus: str, count: int) -> tuple[Any, ...]:
         warnings.simplefilter("ignore")
         collect()
     return tuple({repr(program): program for program in made}.values())
-
-

@@ -14,13 +14,22 @@ from typing import Any
 from lineage_reference.restore import differing
 from lineage_reference.steps import Steps, call
 from lineage_reference.turns import (
-    BEFORE, COUNT, TURN, Incomplete, Mark, Refused, head, id_of,
+    BEFORE,
+    COUNT,
+    TURN,
+    Incomplete,
+    Mark,
+    Refused,
+    head,
+    id_of,
 )  # fmt: skip
 
 PROMISES = "messages"
 
 
-def undo(graph: Any, saver: Any, thread: str, mark: Mark, seen: Iterable[str]) -> Steps[tuple[str, ...]]:
+def undo(
+    graph: Any, saver: Any, thread: str, mark: Mark, seen: Iterable[str]
+) -> Steps[tuple[str, ...]]:
     """Remove the messages of a turn; return what else it changed.
 
     Raises `Refused` if a newer run wrote, and `Incomplete` if messages or ``next`` are not as before.

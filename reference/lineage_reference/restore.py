@@ -21,7 +21,9 @@ from lineage_reference.turns import Incomplete, Mark, Refused, head, id_of
 PROMISES = "everything"
 
 
-def undo(graph: Any, saver: Any, thread: str, mark: Mark, seen: Iterable[str]) -> Steps[tuple[str, ...]]:
+def undo(
+    graph: Any, saver: Any, thread: str, mark: Mark, seen: Iterable[str]
+) -> Steps[tuple[str, ...]]:
     """Put the thread back to what it was before the turn of `mark`.
 
     `seen` are namespaces in which the turn may have left memory. Returns what is left and not promised
@@ -34,7 +36,9 @@ def undo(graph: Any, saver: Any, thread: str, mark: Mark, seen: Iterable[str]) -
             yield from call(saver, "delete_thread", thread)
         gone = yield from call(saver, "get_tuple", head(thread))
         if gone is not None:
-            raise Incomplete("the thread was new and is still there", (f"checkpoint {id_of(gone)}",))
+            raise Incomplete(
+                "the thread was new and is still there", (f"checkpoint {id_of(gone)}",)
+            )
         return ()
     before = yield from call(saver, "get_tuple", head(thread, id=mark.before))
     if before is None:
@@ -60,7 +64,11 @@ def pending(row: Any) -> tuple[str, ...]:
         if channel == "__interrupt__":
             items = value if isinstance(value, (list, tuple)) else [value]
             found += [f"interrupt {getattr(item, 'value', item)!r:.80}" for item in items]
-        elif not channel.startswith("__") or channel in ("__pregel_tasks", "__return__", "__no_writes__"):
+        elif not channel.startswith("__") or channel in (
+            "__pregel_tasks",
+            "__return__",
+            "__no_writes__",
+        ):
             found.append(f"result of task {task} on {channel}")
     return tuple(dict.fromkeys(found))
 
@@ -96,14 +104,16 @@ def _forward(saver: Any, thread: str, ns: str, row: Any) -> Steps[None]:
     now = dt.datetime.now(dt.timezone.utc).isoformat()
     if row is None:
         empty = {**empty_checkpoint(), "id": str(uuid6(clock_seq=-2)), "ts": now}
-        metadata = {"source": "fork", "step": -2, "parents": {}}
-        yield from call(saver, "put", head(thread, ns), empty, metadata, {})
+        first = {"source": "fork", "step": -2, "parents": {}}
+        yield from call(saver, "put", head(thread, ns), empty, first, {})
         return
-    metadata = dict(row.metadata or {})
+    metadata: dict[str, Any] = dict(row.metadata or {})
     step = int(metadata.get("step", -1)) + 1
     copy = {**row.checkpoint, "id": str(uuid6(clock_seq=step)), "ts": now}
     if "updated_channels" in copy:
-        copy["updated_channels"] = None  # a hint for the next step only; without it all are looked at
+        copy["updated_channels"] = (
+            None  # a hint for the next step only; without it all are looked at
+        )
     parent = row.parent_config or head(thread, ns)
     yield from call(saver, "put", parent, copy, {**metadata, "source": "fork", "step": step}, {})
 

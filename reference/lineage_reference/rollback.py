@@ -27,7 +27,17 @@ from typing import Any
 from lineage_reference import remove, restore
 from lineage_reference.steps import Steps, alead, call, lead
 from lineage_reference.turns import (
-    TURN, Busy, Held, Incomplete, Mark, NothingToResume, Outcome, Refused, RollbackError, head, id_of,
+    TURN,
+    Busy,
+    Held,
+    Incomplete,
+    Mark,
+    NothingToResume,
+    Outcome,
+    Refused,
+    RollbackError,
+    head,
+    id_of,
     turns_of,
 )  # fmt: skip
 
@@ -49,6 +59,27 @@ class _Live:
     memories: set[str] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
 
+    def stopped(self) -> bool:
+        """Whether a cancel has been asked for."""
+        return self.stop
+
+
+@dataclass
+class _Lock:
+    """Holds a thread's place before its turn has begun, or while there is no turn to cancel."""
+
+    runs: bool
+    """Whether a turn is about to begin, which a cancel that comes early is meant for."""
+    stop: bool = False
+    keep: bool = False
+
+
+class _Unused:
+    """Stands for the graph until there is one."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RollbackError("no graph to run: call use() first")
+
 
 class _Core:
     """What both halves share: the graph, the turns that run, and the procedures."""
@@ -62,10 +93,12 @@ class _Core:
         """
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; known are {', '.join(STRATEGIES)}")
-        self.saver, self.graph, self._strategy = saver, None, STRATEGIES[strategy]
-        self.promises: str = self._strategy.PROMISES  # type: ignore[attr-defined]
+        self.saver = saver
+        self.graph: Any = _Unused()
+        self._strategy: Any = STRATEGIES[strategy]
+        self.promises: str = self._strategy.PROMISES
         self._modes = tuple(modes)
-        self._live: dict[str, _Live | None] = {}
+        self._live: dict[str, _Live | _Lock] = {}
         self._guard = threading.Lock()
 
     def use(self, build: Callable[[Any], Any]) -> Any:
@@ -79,11 +112,11 @@ class _Core:
             return thread in self._live
 
     @contextlib.contextmanager
-    def _lock(self, thread: str) -> Iterator[None]:
+    def _lock(self, thread: str, runs: bool = False) -> Iterator[None]:
         with self._guard:
             if thread in self._live:
                 raise Busy(f"a turn of thread {thread!r} is running")
-            self._live[thread] = None
+            self._live[thread] = _Lock(runs)
         try:
             yield
         finally:
@@ -92,12 +125,14 @@ class _Core:
 
     def _started(self, thread: str, live: _Live) -> None:
         with self._guard:
+            early = self._live[thread]
+            live.stop, live.keep = early.stop, early.keep
             self._live[thread] = live
 
-    def _ask(self, thread: str, keep: bool) -> _Live | None:
+    def _ask(self, thread: str, keep: bool) -> _Live | _Lock | None:
         with self._guard:
             live = self._live.get(thread)
-            if live is None:
+            if live is None or (isinstance(live, _Lock) and not live.runs):
                 return None
             live.keep = keep if not live.stop else live.keep and keep
             live.stop = True
@@ -141,7 +176,7 @@ class _Core:
         memories = live.memories
         if live.resumed:
             memories = memories | (yield from self._listed(thread, live.mark))
-        undo = self._strategy.undo  # type: ignore[attr-defined]
+        undo = self._strategy.undo
         left: tuple[str, ...] = yield from undo(self.graph, self.saver, thread, live.mark, memories)
         return left
 
@@ -149,10 +184,14 @@ class _Core:
         row = yield from call(self.saver, "get_tuple", head(thread))
         mark = Mark.of(row)
         if mark is None or mark.turn != turn:
-            found = f"turn {mark.turn}" if mark else "a checkpoint that no turn wrote" if row else "nothing"
-            raise Refused(
-                f"turn {turn} is not the last one of the thread", (f"on top is {found}",)
+            found = (
+                f"turn {mark.turn}"
+                if mark
+                else "a checkpoint that no turn wrote"
+                if row
+                else "nothing"
             )
+            raise Refused(f"turn {turn} is not the last one of the thread", (f"on top is {found}",))
         yield from self._undo(thread, _Live(mark, None, resumed=True))
 
     def _listed(self, thread: str, mark: Mark) -> Steps[set[str]]:
@@ -198,7 +237,7 @@ class SyncTurns(_Core):
         runs, `Refused` if the thread is in a state that could not be put back, `Incomplete` if it was not.
         An exception that is no `Exception` (Ctrl-C) is raised again after the rollback.
         """
-        with self._lock(thread):
+        with self._lock(thread, runs=True):
             live = lead(self._begin(thread, input))
             return self._go(thread, live, durability, on_event)
 
@@ -211,7 +250,7 @@ class SyncTurns(_Core):
         on_event: OnEvent | None = None,
     ) -> Outcome:
         """Go on with the unfinished turn; `answer` goes to its interrupt. Raises `NothingToResume`."""
-        with self._lock(thread):
+        with self._lock(thread, runs=True):
             live = lead(self._again(thread, answer))
             return self._go(thread, live, durability, on_event)
 
@@ -233,18 +272,17 @@ class SyncTurns(_Core):
         with self._lock(thread):
             lead(call(self.saver, "delete_thread", thread))
 
-    def _go(
-        self, thread: str, live: _Live, durability: str, on_event: OnEvent | None
-    ) -> Outcome:
+    def _go(self, thread: str, live: _Live, durability: str, on_event: OnEvent | None) -> Outcome:
         self._started(thread, live)
         error: BaseException | None = None
         try:
-            assert self.graph is not None, "call use() first"
+            if live.stopped():
+                return lead(self._end(thread, live, None))
             events = self.graph.stream(**self._stream(thread, live, durability))
             with contextlib.closing(events):
                 for event in events:
                     self._event(live, event, on_event)
-                    if live.stop:
+                    if live.stopped():
                         break
         except BaseException as raised:
             error = raised
@@ -261,7 +299,7 @@ class AsyncTurns(_Core):
         self, thread: str, input: Any, *, durability: str = "async", on_event: OnEvent | None = None
     ) -> Outcome:
         """Run one turn, see `SyncTurns.run`. If the calling task is cancelled, the turn is rolled back first."""
-        with self._lock(thread):
+        with self._lock(thread, runs=True):
             live = await alead(self._begin(thread, input))
             return await self._ago(thread, live, durability, on_event)
 
@@ -274,7 +312,7 @@ class AsyncTurns(_Core):
         on_event: OnEvent | None = None,
     ) -> Outcome:
         """Go on with the unfinished turn; `answer` goes to its interrupt. Raises `NothingToResume`."""
-        with self._lock(thread):
+        with self._lock(thread, runs=True):
             live = await alead(self._again(thread, answer))
             return await self._ago(thread, live, durability, on_event)
 
@@ -283,7 +321,7 @@ class AsyncTurns(_Core):
         live = self._ask(thread, keep)
         if live is None:
             return False
-        if live.task is not None:
+        if isinstance(live, _Live) and live.task is not None:
             live.task.get_loop().call_soon_threadsafe(live.task.cancel)
         return True
 
@@ -306,6 +344,8 @@ class AsyncTurns(_Core):
     ) -> Outcome:
         live.task = asyncio.create_task(self._astream(thread, live, durability, on_event))
         self._started(thread, live)
+        if live.stop:
+            live.task.cancel()
         outer: asyncio.CancelledError | None = None
         while not live.task.done():
             try:
@@ -314,11 +354,8 @@ class AsyncTurns(_Core):
                 outer = cancelled
                 live.task.cancel()
         error: BaseException | None
-        if live.task.cancelled():
-            error = asyncio.CancelledError()
-        else:
-            error = live.task.exception()
-        outcome = await _unbroken(alead(self._end(thread, live, outer or error)))
+        error = asyncio.CancelledError() if live.task.cancelled() else live.task.exception()
+        outcome: Outcome = await _unbroken(alead(self._end(thread, live, outer or error)))
         if outer is not None:
             raise outer
         if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
@@ -328,7 +365,6 @@ class AsyncTurns(_Core):
     async def _astream(
         self, thread: str, live: _Live, durability: str, on_event: OnEvent | None
     ) -> None:
-        assert self.graph is not None, "call use() first"
         async for event in self.graph.astream(**self._stream(thread, live, durability)):
             self._event(live, event, on_event)
 
@@ -381,13 +417,13 @@ def removing(saver: Any, store: Any = None) -> Any:
 
 def halves(saver: Any) -> type[_Core]:
     """`Turns`, or the one half of it that a saver can serve."""
-    sync, async_ = _has(saver, "get_tuple"), _has(saver, "aget_tuple")
+    sync, async_ = has(saver, "get_tuple"), has(saver, "aget_tuple")
     if sync == async_:
         return Turns
     return SyncTurns if sync else AsyncTurns
 
 
-def _has(saver: Any, method: str) -> bool:
+def has(saver: Any, method: str) -> bool:
     """Whether a saver really has a method: not the base class's, and not one that only refuses."""
     from langgraph.checkpoint.base import BaseCheckpointSaver
 

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ class Call(NamedTuple):
     target: Any
     method: str
     arguments: tuple[Any, ...] = ()
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 Steps = Generator[Call, Any, T]

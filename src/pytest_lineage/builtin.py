@@ -133,6 +133,7 @@ NAMES = tuple(_FACTORIES)
 REFERENCES: dict[str, str] = {
     "branching": "lineage_reference.branching:make",
     "rollback": "lineage_reference.rollback:make",
+    "answer": "lineage_reference.final_answer:make",
     "delta": "lineage_reference.delta:make",
 }
 """Kind: the callable in `lineage_reference` that makes the reference from a saver and a store."""

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from pytest_lineage.targets import Target
 
 
+COROUTINES = ("asyncio", "anyio", "trio")
+"""Marks that tell a plugin how to run a coroutine function, which an item of ours is not."""
+
+
 class TargetNode(pytest.Collector):
     """One target. Collecting it opens the target in a worker process."""
 
@@ -40,6 +44,11 @@ class TargetNode(pytest.Collector):
     import_path: tuple[str, ...] = ()
     where: tuple[str, int | None] = ("", None)
     """File and line (from 0) of the declaration."""
+
+    @property
+    def named(self) -> bool:
+        """Whether an option names the target, not a module."""
+        return self.nodeid.startswith("lineage::")
 
     def collect(self) -> Iterable[LawItem]:
         """An item for each law on each face of the target."""
@@ -101,19 +110,29 @@ class LawItem(pytest.Item):
         __tracebackhide__ = True
         self.row = None
         self.row, cause = self.state.judge(self.law.id, self.face)
-        failure.tell(self.row, cause, self.state.lineage.settings.fail_on_should, self.rerun())
+        settings = self.state.lineage.settings
+        failure.tell(self.row, cause, settings.fail_on_should, self.rerun(), settings.fail_on)
+
+    def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
+        """The marks of the item and its module, but for those in `COROUTINES`."""
+        for node, mark in super().iter_markers_with_node(name):
+            if mark.name not in COROUTINES:
+                yield node, mark
 
     def rerun(self) -> str:
         """The command that judges just this again."""
-        shown = self.nodeid
-        if not shown.startswith(
-            "lineage::"
-        ):  # ids start at rootdir, arguments where pytest was started
+        shown, wanted = self.nodeid, {"profile": "quick"}
+        if shown.startswith("lineage::"):
+            wanted |= {"kind": "saver", "over": ""}
+        else:  # ids start at rootdir, arguments where pytest was started
             file, _, rest = shown.partition("::")
             start = self.config.invocation_params.dir
             shown = f"{os.path.relpath(self.config.rootpath / file, start)}::{rest}"
-        profile = self.state.lineage.settings.profile
-        more = "" if profile == "quick" else f" --lineage-profile {profile}"
+        settings, more = self.state.lineage.settings, ""
+        for name, default in wanted.items():
+            value = getattr(settings, name)
+            if value != default:
+                more += f" --lineage-{name} {_quoted(value) if name == 'over' else value}"
         return f"pytest {_quoted(shown)}{more}"
 
     def describe(self, report: pytest.TestReport) -> None:

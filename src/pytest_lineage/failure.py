@@ -7,6 +7,8 @@
 | broken, hangs: SHOULD, MAY, a new law that is still advisory | xfailed with the reason (see `rows.fails`) |
 | engine, known | xfailed with the reason |
 | fixed | failed |
+| known, with ``--lineage-fail-on any`` | as broken |
+| broken, hangs, fixed, with ``--lineage-fail-on never`` | xfailed |
 | not-applicable | skipped with the reason |
 | inconclusive | MUST: failed, since a run without its verdict is incomplete; else skipped |
 """
@@ -39,7 +41,7 @@ class Failed(Exception):
         self.line = line
 
 
-def tell(row: Row, cause: str, fail_on_should: bool, rerun: str) -> None:
+def tell(row: Row, cause: str, fail_on_should: bool, rerun: str, fail_on: str = "new") -> None:
     """Return if the verdict passes, else raise what pytest calls it."""
     __tracebackhide__ = True
     if row.verdict in ("holds", "refused"):
@@ -51,12 +53,12 @@ def tell(row: Row, cause: str, fail_on_should: bool, rerun: str) -> None:
         if row.level != "MUST" and not reason.startswith("fault of"):
             pytest.skip(f"inconclusive: {reason}")
         raise Failed(_inconclusive(row, reason, rerun), f"inconclusive: {_first(reason)}")
-    if row.verdict in ("engine", "known"):
+    if row.verdict == "engine" or (row.verdict == "known" and fail_on != "any"):
         raise pytest.xfail.Exception(f"{row.verdict}: {_first(reason)}")
-    if not fails(row, fail_on_should):
+    if not fails(row, fail_on_should, fail_on):
         why = row.level if not row.advisory else f"{row.level}, advisory ({row.advisory})"
         raise pytest.xfail.Exception(f"{why}: {_first(reason)}")
-    if cause:
+    if cause and row.verdict != "known":
         text = f"{row.target}: {row.law}[{row.face}] {_IS[row.verdict]}, {cause}"
         raise Failed("\n".join([text, "", *_field("rerun", rerun)]), f"{row.verdict}: {cause}")
     raise Failed("\n".join(block(row, rerun)), f"{row.verdict}: {_first(reason)}")
@@ -64,7 +66,6 @@ def tell(row: Row, cause: str, fail_on_should: bool, rerun: str) -> None:
 
 def block(row: Row, rerun: str) -> Iterator[str]:
     """A broken law as lines: the sentence, the smallest program, expected and got, how to run it again."""
-    from lineage_conformance.program import op_from_json
     from pytest_lineage.report import model, values
 
     data = model.redact(row.to_json())
@@ -87,7 +88,7 @@ def block(row: Row, rerun: str) -> Iterator[str]:
         )
     for number, op in enumerate(ops):
         mark = ">" if any(d["op"] == number for d in differences[:1]) else " "
-        for count, line in enumerate(values.operation(op_from_json(op))):
+        for count, line in enumerate(_told(op)):
             yield clean(f"  {mark} {number + 1}  {line}" if count == 0 else f"       {line}")
     for difference in differences[:1]:
         at = difference["at"]
@@ -107,7 +108,20 @@ def block(row: Row, rerun: str) -> Iterator[str]:
     yield from _field("rerun", rerun)
 
 
-_IS = {"broken": "is broken", "hangs": "hangs", "fixed": "is fixed: remove its known failure"}
+def _told(op: dict[str, Any]) -> Iterator[str]:
+    """The lines that tell an operation; an action of a scenario is told as it is."""
+    from lineage_conformance.program import op_from_json
+    from pytest_lineage.report import values
+
+    try:
+        yield from values.operation(op_from_json(op))
+    except (ValueError, TypeError, KeyError):
+        rest = ", ".join(f"{key}={value!r}" for key, value in op.items() if key != "op")
+        yield f"{op.get('op')}({rest})"
+
+
+_IS = {"broken": "is broken", "hangs": "hangs", "fixed": "is fixed: remove its known failure",
+       "known": "is broken, as is known"}  # fmt: skip
 
 
 def _inconclusive(row: Row, reason: str, rerun: str) -> str:

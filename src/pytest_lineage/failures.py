@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from pytest_lineage.run.rows import Row
@@ -34,7 +34,13 @@ MOST_BYTES = 4_000_000
 
 BAD = ("broken", "hangs")
 _ID = re.compile(r"[a-z0-9_]+-[0-9a-f]{1,8}")
-_IGNORE = "# written by pytest-lineage; what is below known/ belongs into version control\n*\n!.gitignore\n!known/\n!known/**\n"
+_IGNORE = """\
+# Written by pytest-lineage. What is below known/ belongs into version control.
+*
+!.gitignore
+!known/
+!known/**
+"""
 
 
 class FailureError(Exception):
@@ -144,7 +150,9 @@ def write(saved: Iterable[Saved], base: Path, folder: str = FOLDER) -> list[Path
         if not ignore.exists():
             ignore.write_text(_IGNORE, encoding="utf-8")
         file = home / folder / f"{item.id}.json"
-        _replace(file, json.dumps(_redacted(item), indent=1, ensure_ascii=True, default=repr) + "\n")
+        _replace(
+            file, json.dumps(_redacted(item), indent=1, ensure_ascii=True, default=repr) + "\n"
+        )
         files.append(file)
     return files
 
@@ -154,7 +162,10 @@ def _redacted(item: Saved) -> dict[str, Any]:
     from pytest_lineage.report import model
 
     data = item.to_json()
-    return {**model.redact({k: v for k, v in data.items() if k != "program"}), "program": data["program"]}
+    return {
+        **model.redact({k: v for k, v in data.items() if k != "program"}),
+        "program": data["program"],
+    }
 
 
 def _replace(file: Path, text: str) -> None:
@@ -187,7 +198,9 @@ def find(text: str, start: Path | None = None) -> Path:
             raise FailureError(f"{text}: there is no such file")
         return file
     if not _ID.fullmatch(text):
-        raise FailureError(f"{text!r} is neither the id of a saved program (fork-1a2b3c4d) nor a file")
+        raise FailureError(
+            f"{text!r} is neither the id of a saved program (fork-1a2b3c4d) nor a file"
+        )
     start = start or Path.cwd()
     known: dict[str, Path] = {}
     for home in (folder / HOME for folder in (start, *start.parents)):
@@ -199,10 +212,14 @@ def find(text: str, start: Path | None = None) -> Path:
     if len(found) == 1:
         return known[found[0]]
     if found:
-        raise FailureError(f"{text!r} is the start of {', '.join(sorted(found)[:5])}; give more of it")
+        raise FailureError(
+            f"{text!r} is the start of {', '.join(sorted(found)[:5])}; give more of it"
+        )
     near = difflib.get_close_matches(text, known, 3, 0.4)
     hint = f"did you mean {', '.join(near)}?" if near else "`pytest-lineage check` writes them"
-    raise FailureError(f"there is no saved program {text!r} in {HOME}/{FOLDER} or {HOME}/{KEPT}; {hint}")
+    raise FailureError(
+        f"there is no saved program {text!r} in {HOME}/{FOLDER} or {HOME}/{KEPT}; {hint}"
+    )
 
 
 def read(path: str | Path) -> Saved:
@@ -210,7 +227,9 @@ def read(path: str | Path) -> Saved:
     path = Path(path)
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise FailureError(f"{path}: is larger than {MOST_BYTES} bytes, so it is no saved program")
+            raise FailureError(
+                f"{path}: is larger than {MOST_BYTES} bytes, so it is no saved program"
+            )
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise FailureError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -238,11 +257,16 @@ def _checked(path: Path, data: Any) -> Saved:
         )
     target = data.get("target")
     faces = data.get("faces")
-    texts = isinstance(data["law"], str) and isinstance(target, dict) and isinstance(target.get("text"), str)
+    target = target if isinstance(target, dict) else {}
+    texts = isinstance(data["law"], str) and isinstance(target.get("text"), str)
     if not texts or not isinstance(data["program"], dict) or not _are_texts(faces) or not faces:
-        raise FailureError(f"{path}: is damaged: law, target, faces or program is of the wrong type")
+        raise FailureError(
+            f"{path}: is damaged: law, target, faces or program is of the wrong type"
+        )
     differences = data.get("differences")
-    differences = [d for d in differences if isinstance(d, dict)] if isinstance(differences, list) else []
+    differences = (
+        [d for d in differences if isinstance(d, dict)] if isinstance(differences, list) else []
+    )
     versions = data.get("versions")
     path_entries = target.get("path")
     return Saved(
@@ -254,7 +278,7 @@ def _checked(path: Path, data: Any) -> Saved:
     )  # fmt: skip
 
 
-def _are_texts(value: Any) -> bool:
+def _are_texts(value: Any) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 

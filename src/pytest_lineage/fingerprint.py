@@ -36,7 +36,8 @@ def take(run: TargetRun, done: Callable[[str], None] = lambda id: None) -> Finge
     for item in facts.all_facts():
         asked = halves[:1] if not item.target else [h for h in halves if not item.faces or h in item.faces]
         values = {half: run.observe(item.id, half) for half in asked}
-        observed.append({"id": item.id, "sentence": item.sentence, "value": facts.merge(values)})
+        value = facts.merge(values) if values else f"{facts.ABSENT}the saver has no {item.faces[0]} half"
+        observed.append({"id": item.id, "sentence": item.sentence, "value": value})
         done(item.id)
     made: Fingerprint = redact(
         {

@@ -86,7 +86,9 @@ class Maker:
         Raises `ValueError` for an unknown step.
         """
         if not isinstance(tools, Shape):
-            tools = Shape(tuple(Tool(name, tuple(steps)) for name, steps in tools.items()), **options)
+            tools = Shape(
+                tuple(Tool(name, tuple(steps)) for name, steps in tools.items()), **options
+            )
         half = "async" if (self._asynchronous if asynchronous is None else asynchronous) else "sync"
         self._open.enter_context(watched(saver, self.gates, life))
         return ParallelTools(saver, tools, self.gates, half)

@@ -54,6 +54,7 @@ class Gather:
         self.seen: dict[str, Seen] = {}
         self._reports: list[TargetReport] | None = None
         self._incomplete: list[str] = []
+        self._known: dict[str, Any] = {}
         self._trouble = ""
 
     # -- hooks -----------------------------------------------------------------------------------
@@ -87,7 +88,9 @@ class Gather:
             why = "" if report.error else incomplete(report)
             if why and seen.whole:
                 self._incomplete.append(f"{report.name}: INCOMPLETE: {why}")
-        if self._incomplete and session.exitstatus == pytest.ExitCode.OK:
+        self._keep()
+        bad = self._incomplete or self._known.get("problems")
+        if bad and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self.settings.report is not None:
             self._write(session)
@@ -101,9 +104,14 @@ class Gather:
         terminalreporter.write_sep("=", "lineage")
         for text, markup in summary.lines(self._reports, self._document()):
             terminalreporter.write_line(text, **markup)
-        for text in [*self._incomplete, self._trouble]:
+        problems = [f"error: {text}" for text in self._known.get("problems", ())]
+        for text in [*self._incomplete, *problems, self._trouble]:
             if text:
                 terminalreporter.write_line(text, red=True, bold=True)
+        from pytest_lineage.report import annotations
+
+        for text in annotations.lines(self._document()) if annotations.wanted() else ():
+            terminalreporter.write_line(text)
         if self.settings.report is not None and not self._trouble:
             terminalreporter.write_line(f"report: {self.settings.report}")
         if self.settings.cov:
@@ -111,6 +119,55 @@ class Gather:
 
             files = [file for report in self._reports for file in report.about.get("files", [])]
             terminalreporter.write_line(cov.report(str(cov.DATA), files))
+
+    def _keep(self) -> None:
+        """Save the programs of what is broken; see what is wrong with the known-failures file."""
+        from pytest_lineage import failures, known, ratchet, session
+        from pytest_lineage.state import chosen
+
+        base = self.config.rootpath
+        assert self._reports is not None
+        try:
+            for report in self._reports:
+                failures.write(failures.collect(report.rows, report.about, base), base)
+        except OSError as error:
+            self._trouble = f"programs of broken laws could not be saved: {error.strerror or error}"
+        file = session.known_file(self.config, self.settings)
+        if file is None:
+            return
+        try:
+            made = ratchet.Ratchet(known.read(file))
+        except known.KnownError as error:
+            self._known = {
+                "file": file.name,
+                "fail_on": self.settings.fail_on,
+                "problems": [str(error)],
+            }
+            return
+        for report in self._reports:
+            if not report.error:
+                made.of(report.name, report.about.get("text", ""), report.about)
+        self._known = {
+            "file": file.name,
+            "fail_on": self.settings.fail_on,
+            "problems": list(
+                made.finish(
+                    [r.name for r in self._reports], self.settings.kind, self._narrowed()
+                )
+            ),
+            "unreviewed": made.unreviewed(chosen(self.settings.laws, self.settings.kind)),
+        }
+
+    def _narrowed(self) -> bool:
+        """Whether targets or laws may be missing because this run was not asked for all."""
+        from pytest_lineage import options
+
+        whole = all(seen.whole or seen.error for seen in self.seen.values())
+        return (
+            not whole
+            or bool(self.settings.laws or self.settings.face)
+            or options.narrowed(self.config)
+        )
 
     # -- adding up -------------------------------------------------------------------------------
 
@@ -147,8 +204,9 @@ class Gather:
         from pytest_lineage.run.rows import exit_code
 
         assert self._reports is not None
-        code = exit_code(self._reports, self.settings.fail_on_should)
-        return model.document(self._reports, code, self.settings.profile, self.settings.kind)
+        settings, problems = self.settings, self._known.get("problems", ())
+        code = exit_code(self._reports, settings.fail_on_should, settings.fail_on, problems)
+        return model.document(self._reports, code, settings.profile, settings.kind, self._known)
 
     def _write(self, session: pytest.Session) -> None:
         from pytest_lineage.report import jsonl

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 
-Kind = Literal["targets", "words", "choice", "seconds", "file", "switch"]
+Kind = Literal["targets", "words", "choice", "text", "seconds", "file", "switch"]
 
 FACES = ("sync", "async", "sync->async", "async->sync")
 PROFILES = ("quick", "default", "deep")
@@ -57,6 +57,9 @@ TABLE: tuple[Option, ...] = (
         "commas in the environment). From an ini file it joins only runs that are not narrowed to files or ids",
     ),
     Option("kind", "choice", "kind of the targets named by --lineage-target", "saver", "KIND"),
+    Option(
+        "over", "text", "saver under a built-in reference of another kind, as `check --over` has it", "", "TARGET"
+    ),
     Option("laws", "words", "only these laws: ids, groups or globs", (), "GLOB,..."),
     Option("face", "words", f"only these faces: {', '.join(FACES)}", (), "FACE,...", FACES),
     Option(
@@ -72,6 +75,9 @@ TABLE: tuple[Option, ...] = (
            None, "FILE.jsonl"),
     Option("allow-nonempty", "switch", "accept a target that holds data; only threads of ours are touched", False),
     Option("fail-on-should", "switch", "a broken SHOULD fails too", False),
+    Option("known", "file", "known failures (default: lineage-known.toml in rootdir, if there is one)", None, "FILE"),
+    Option("fail-on", "choice", "which failures fail the run: those that are not known (new), known ones too (any), "
+           "or none (never)", "new", "WHICH", ("new", "any", "never")),
     Option("cov", "switch", "measure which lines of the target's module the laws reached", False),
 )  # fmt: skip
 
@@ -90,6 +96,7 @@ class Settings(NamedTuple):
 
     targets: tuple[Named, ...]
     kind: str
+    over: str
     laws: tuple[str, ...]
     face: tuple[str, ...]
     profile: str
@@ -98,6 +105,8 @@ class Settings(NamedTuple):
     report: Path | None
     allow_nonempty: bool
     fail_on_should: bool
+    known: Path | None
+    fail_on: str
     cov: bool
     asked: frozenset[str] = frozenset()
     """Names of the options that this run was given by flag or environment, not by an ini file."""
@@ -107,7 +116,7 @@ def add(parser: pytest.Parser) -> None:
     """Declare every flag and ini key."""
     group = parser.getgroup("lineage", "pytest-lineage: laws of LangGraph checkpointers")
     for option in TABLE:
-        shown = "" if option.default in (None, (), False) else f" (default: {option.default})"
+        shown = "" if option.default in (None, (), "", False) else f" (default: {option.default})"
         more: dict[str, Any] = {"dest": option.key, "default": None, "help": option.help + shown}
         if option.kind == "switch":
             more.update(action="store_const", const=True)
@@ -205,6 +214,10 @@ def _choice(option: Option, raw: Any, name: str, source: str, config: pytest.Con
     return raw
 
 
+def _text(option: Option, raw: Any, name: str, source: str, config: pytest.Config) -> Any:
+    return str(raw).strip()
+
+
 def _seconds(option: Option, raw: Any, name: str, source: str, config: pytest.Config) -> Any:
     try:
         found = float(raw)
@@ -222,6 +235,10 @@ def _file(option: Option, raw: Any, name: str, source: str, config: pytest.Confi
         else config.invocation_params.dir
     )
     file = base / Path(raw).expanduser()
+    if option.name == "known":  # it is read
+        if not file.is_file():
+            raise pytest.UsageError(f"{name}: there is no file {raw}")
+        return file
     near = next(folder for folder in file.parents if folder.exists())
     if file.is_dir() or not near.is_dir() or not os.access(near, os.W_OK):
         raise pytest.UsageError(f"{name}: {raw}: cannot be written")
@@ -240,6 +257,7 @@ _READERS: Mapping[str, Callable[[Option, Any, str, str, pytest.Config], Any]] = 
     "targets": _targets,
     "words": _words,
     "choice": _choice,
+    "text": _text,
     "seconds": _seconds,
     "file": _file,
     "switch": _switch,

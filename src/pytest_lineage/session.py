@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from pytest_lineage import options
 if TYPE_CHECKING:
     from pytest_lineage.collector import TargetNode
     from pytest_lineage.options import Named, Settings
+    from pytest_lineage.ratchet import Ratchet
     from pytest_lineage.state import State
 
 NAME = "lineage-session"
@@ -41,6 +43,8 @@ def configure(
         names = [known.get(label, options.Named(label, label)) for label in wanted]
     for named in names:
         _must_exist(named)
+    if settings.over:
+        _must_exist(options.Named(settings.over, settings.over), "--lineage-over")
     if names or "laws" in settings.asked:
         from pytest_lineage.state import chosen
 
@@ -82,6 +86,7 @@ class Lineage:
     def __init__(self, config: pytest.Config, settings: Settings, picked: Sequence[str]) -> None:
         self.config, self.settings, self.picked = config, settings, tuple(picked)
         self._postgres: Any = None
+        self._ratchet: Ratchet | None = None
         self._states: dict[str, State] = {}
 
     # -- targets ---------------------------------------------------------------------------------
@@ -100,6 +105,7 @@ class Lineage:
             engine.Options(
                 profile=self.settings.profile,
                 kind=node.kind,
+                over=self.settings.over if node.named else "",
                 op_limit=self.settings.op_limit,
                 allow_nonempty=self.settings.allow_nonempty,
                 cov=_cov_data() if self.settings.cov else "",
@@ -111,6 +117,18 @@ class Lineage:
         state.start(self.settings)
         self._states[node.nodeid] = state
         return state
+
+    def ratchet(self) -> Ratchet | None:
+        """What is known of the targets' failures. Raises `pytest.Collector.CollectError` for a file that is wrong."""
+        from pytest_lineage import known, ratchet
+
+        file = known_file(self.config, self.settings)
+        if self._ratchet is None and file is not None:
+            try:
+                self._ratchet = ratchet.Ratchet(known.read(file))
+            except known.KnownError as error:
+                raise pytest.Collector.CollectError(str(error)) from None
+        return self._ratchet
 
     def close(self) -> None:
         """End every worker, and the database server if one was started."""
@@ -170,29 +188,34 @@ class Lineage:
         return report
 
 
-def _cov_data() -> str:
-    from pathlib import Path
+def known_file(config: pytest.Config, settings: Settings) -> Path | None:
+    """The known-failures file of a run: the one that was named, or the one that lies in rootdir."""
+    from pytest_lineage.known import NAME
 
+    usual = config.rootpath / NAME
+    return settings.known or (usual if usual.is_file() else None)
+
+
+def _cov_data() -> str:
     from pytest_lineage import cov
 
     return str(Path.cwd() / cov.DATA)
 
 
-def _must_exist(named: Named) -> None:
+def _must_exist(named: Named, flag: str = "--lineage-target") -> None:
     """Raise `pytest.UsageError` for a target that is missing, as far as that shows without importing it."""
     from importlib import metadata
-    from pathlib import Path
 
     from pytest_lineage import builtin, doors
 
     path = named.text.rpartition(":")[0] or named.text
     if path.endswith((".py", ".json")):
         if not Path(path).expanduser().exists():
-            raise pytest.UsageError(f"--lineage-target {named.label}: there is no file {path}")
+            raise pytest.UsageError(f"{flag} {named.label}: there is no file {path}")
         return
     installed = [entry.name for entry in metadata.entry_points(group=doors.GROUP)]
     if ":" not in named.text and named.text not in (*builtin.NAMES, *installed):
-        raise pytest.UsageError(f"--lineage-target: {doors.unknown(named.text)}")
+        raise pytest.UsageError(f"{flag}: {doors.unknown(named.text)}")
 
 
 def _must_be_laws(picked: Sequence[str]) -> None:

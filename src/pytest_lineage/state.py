@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,6 +28,7 @@ class State:
     ) -> None:
         self.lineage, self.run, self.number = lineage, run, number
         self.key, self.text, self.label, self.kind = node.nodeid, node.text, node.label, node.kind
+        self.import_path = node.import_path
         self.laws: dict[str, Law] = {}
         self.faces: tuple[str, ...] = ()
         self.about: dict[str, Any] = {}
@@ -40,6 +41,7 @@ class State:
         """Evidence that a failure of this process shows in full."""
         self._seconds = 0.0
         self._dead = ""
+        self._judge: Callable[[Law, str], Row] = run.judge
 
     def start(self, settings: Settings) -> None:
         """Open the target and choose laws and faces. Raises `pytest.Collector.CollectError`."""
@@ -65,7 +67,15 @@ class State:
         if about["name"] != self.text:
             self.label = about["name"]  # declared; what was typed is only where to find it
         self.laws = {law.id: law for law in wanted}
-        self.about = {**about, "name": self.label, "faces": list(self.faces)}
+        self.about = {
+            **about, "name": self.label, "faces": list(self.faces), "faces_all": about["faces"],
+            "text": self.text, "import_path": list(self.import_path),
+        }  # fmt: skip
+        self._judge = self.run.judge
+        ratchet = self.lineage.ratchet()
+        if ratchet is not None:
+            known = ratchet.of(self.label, self.text, self.about, self.run.judge, self.run.replay)
+            self._judge = known.judge
 
     @property
     def planned(self) -> int:
@@ -111,7 +121,7 @@ class State:
             return self._unjudged(law, face, f"not run: the time limit of {limit:g} s was reached")
         begin = time.monotonic()
         try:
-            row = self.run.judge(item, face)
+            row = self._judge(item, face)
         except engine.Unusable as error:
             self._dead = str(error)
             return self._unjudged(law, face, self._dead)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-KINDS = ("saver", "branching", "delta", "rollback")
+KINDS = ("saver", "branching", "delta", "rollback", "answer")
 """Kinds of target that this version has laws for."""
 
 DEFAULT_OVER = "memory"

@@ -238,6 +238,27 @@ def unusable() -> dict[str, Any]:
     return document(targets, [late, row("put.twice", "sync", "half")], 2)
 
 
+def ratchet() -> dict[str, Any]:
+    """A run with a known-failures file: known, fixed, and a law that is newer than the file."""
+    ops = [{"op": "put", "id": 1}, {"op": "get", "id": 1}]
+    rows = [
+        row("put.is-readable"),
+        row("list.order", verdict="known", reason="bug: acme/saver#7", program_id="1a2b3c4d"),
+        row(
+            "metadata.types", verdict="broken", sentence="Numbers in metadata keep their type.",
+            evidence=evidence(ops, (1, "get:metadata.step", 1, True)), program_id="5e6f7a8b",
+            advisory="new since 0.1.0 and not reviewed",
+        ),
+    ]  # fmt: skip
+    told = {
+        "file": "lineage-known.toml",
+        "fail_on": "new",
+        "problems": ["entry 2 (acme, list.limit): until 2024-01-31 is past"],
+        "unreviewed": ["metadata.types", "put.new-law"],
+    }
+    return document([target(faces=["sync"])], rows, 2, known=told)
+
+
 HOSTILE = "\x1b[31mred\x1b[0m \x00nul \u202egnp.exe \ud800 <b>&amp; `|` ]]> @user #1 \r\n'\""
 
 
@@ -261,4 +282,4 @@ def hostile() -> dict[str, Any]:
     return document([odd], rows, 1, versions={HOSTILE: HOSTILE})
 
 
-ALL = {"broken": broken, "good": good, "unusable": unusable}
+ALL = {"broken": broken, "good": good, "unusable": unusable, "ratchet": ratchet}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from lineage_reference.delta import wrapper
 from lineage_reference.delta.blobs import Frame, Pointer, Step
 from lineage_reference.delta.edits import Edit, Splice, State, Tail
 from lineage_reference.delta.parts import EMPTY
@@ -91,20 +90,6 @@ class ReadsMarkersWhenOff(Good):
     def _whole(self, found):
         thread = found.config["configurable"]["thread_id"]
         return super()._whole(found) if self.mode(thread) == "read" else found
-
-
-@mutant(kills="read-returns-all")
-class TakesTextForMarkers(Good):
-    """Takes a text of the application for a marker of its own."""
-
-    def _whole(self, found):
-        values = {
-            k: v.removeprefix(wrapper._PLAIN) if isinstance(v, str) else v
-            for k, v in found.checkpoint["channel_values"].items()
-        }
-        return super()._whole(
-            found._replace(checkpoint={**found.checkpoint, "channel_values": values})
-        )
 
 
 # Rebuilding

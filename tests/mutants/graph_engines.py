@@ -8,13 +8,19 @@ from unittest import mock
 from tests.mutants.graph_kit import engine
 
 
-def _never_ambiguous() -> Iterator[None]:
+def _never_ambiguous(within_one_task: bool) -> Iterator[None]:
     from langgraph.pregel import _loop
 
     plain = _loop.PregelLoop._pending_interrupts
 
     def first(self):
-        return set(sorted(plain(self))[:1])
+        tasks = {
+            task
+            for task, channel, _ in self.checkpoint_pending_writes
+            if channel == "__interrupt__"
+        }
+        found = plain(self)
+        return set(sorted(found)[:1]) if (len(tasks) == 1) is within_one_task else found
 
     with mock.patch.object(_loop.PregelLoop, "_pending_interrupts", first):
         yield
@@ -22,14 +28,32 @@ def _never_ambiguous() -> Iterator[None]:
 
 @engine("graph_interrupts.ambiguous-answers-are-refused")
 def any_answer_is_taken() -> Iterator[None]:
-    """Counts at most one pending interrupt, so that no answer is ambiguous."""
-    yield from _never_ambiguous()
+    """Counts one pending interrupt where several tasks wait, so that no answer is ambiguous."""
+    yield from _never_ambiguous(within_one_task=False)
 
 
 @engine("graph_interrupts.ambiguous-answers-to-a-subgraph-are-refused")
 def any_answer_is_taken_for_a_child() -> Iterator[None]:
-    """Counts at most one pending interrupt, so that no answer is ambiguous."""
-    yield from _never_ambiguous()
+    """Counts one pending interrupt of a task, however many of its child wait."""
+    yield from _never_ambiguous(within_one_task=True)
+
+
+@engine("graph_interrupts.replay-asks-again")
+def answers_are_remembered() -> Iterator[None]:
+    """Remembers for each thread what a question was answered, and never asks it again."""
+    import langgraph.types
+    from langgraph.config import get_config
+
+    plain, known = langgraph.types.interrupt, {}
+
+    def interrupt(value):
+        key = (get_config()["configurable"]["thread_id"], value)
+        if key not in known:
+            known[key] = plain(value)
+        return known[key]
+
+    with mock.patch.object(langgraph.types, "interrupt", interrupt):
+        yield
 
 
 @engine("graph_fork.bulk-equals-one-by-one")
@@ -69,4 +93,19 @@ def untracked_is_stored() -> Iterator[None]:
     from langgraph.channels.untracked_value import UntrackedValue
 
     with mock.patch.object(UntrackedValue, "checkpoint", lambda self: self.value):
+        yield
+
+
+@engine("graph_interrupts.every-waiting-task-is-next")
+def who_asks_is_not_next() -> Iterator[None]:
+    """Leaves tasks that have asked out of `next`."""
+    from langgraph.pregel import Pregel
+
+    plain = Pregel._prepare_state_snapshot
+
+    def prepare(self, *args, **kwargs):
+        made = plain(self, *args, **kwargs)
+        return made._replace(next=tuple(t.name for t in made.tasks if not t.interrupts))
+
+    with mock.patch.object(Pregel, "_prepare_state_snapshot", prepare):
         yield

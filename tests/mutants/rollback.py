@@ -30,7 +30,9 @@ class Removing(Turns):
         super().__init__(saver, strategy="remove")
         self._strategy = SimpleNamespace(undo=self.undo, PROMISES="messages")
 
-    def undo(self, graph: Any, saver: Any, thread: str, mark: Mark, seen: Any) -> Steps[tuple[str, ...]]:
+    def undo(
+        self, graph: Any, saver: Any, thread: str, mark: Mark, seen: Any
+    ) -> Steps[tuple[str, ...]]:
         if not mark.before:
             return (yield from remove.undo(graph, saver, thread, mark, seen))
         before = yield from call(graph, "get_state", head(thread, id=mark.before))
@@ -41,7 +43,9 @@ class Removing(Turns):
     def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
         raise NotImplementedError
 
-    def update(self, graph: Any, thread: str, newer: list[str], before: Any, node: str) -> Steps[None]:
+    def update(
+        self, graph: Any, thread: str, newer: list[str], before: Any, node: str
+    ) -> Steps[None]:
         config = {**head(thread), "metadata": remove._previous(before)}
         messages = {"messages": [RemoveMessage(id=id) for id in newer]}
         yield from call(graph, "update_state", config, messages, as_node=node)
@@ -95,10 +99,15 @@ class KeepsWhatLanded(Turns):
     def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
         row = yield from call(self.saver, "get_tuple", head(thread))
         result = yield from super()._undo(thread, live)
-        kept = [m for _, channel, ms in row.pending_writes or () if channel == "messages" for m in ms]
+        kept = [
+            m for _, channel, ms in row.pending_writes or () if channel == "messages" for m in ms
+        ]
         kept = [m for m in kept if m.type == "tool"] if live.mark.before else []
         if kept:
-            config = {**head(thread), "metadata": {"lineage_turn": "kept", "lineage_turns": live.mark.number - 1}}
+            config = {
+                **head(thread),
+                "metadata": {"lineage_turn": "kept", "lineage_turns": live.mark.number - 1},
+            }
             yield from call(self.graph, "update_state", config, {"messages": kept}, as_node="leave")
         return result
 
@@ -240,7 +249,11 @@ class TakesBackOldTurns(Turns):
 
     def _take_back(self, thread: str, turn: str) -> Steps[None]:
         config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-        rows = [row for row in self.saver.list(config) if (row.metadata or {}).get("lineage_turn") == turn]
+        rows = [
+            row
+            for row in self.saver.list(config)
+            if (row.metadata or {}).get("lineage_turn") == turn
+        ]
         top = yield from call(self.saver, "get_tuple", head(thread))
         before = (rows[0].metadata or {})[BEFORE] if rows else ""
         above = Mark.of(top) or Mark(turn, "", 1)
@@ -308,7 +321,9 @@ class ForgetsAtOnce(Turns):
 class RunsTogether(Turns):
     """Lets two turns of a thread run at once."""
 
-    def run(self, thread: str, input: Any, *, durability: str = "async", on_event: Any = None) -> Outcome:
+    def run(
+        self, thread: str, input: Any, *, durability: str = "async", on_event: Any = None
+    ) -> Outcome:
         with self.shared(thread):
             return self._go(thread, lead(self._begin(thread, input)), durability, on_event)
 
@@ -340,7 +355,10 @@ class ForgetsTheName(Turns):
         return Held(False, 0) if thread in self.__dict__.get("hidden", ()) else held
 
 
-@mutant(kills="rollback.counts-its-turns", also=("rollback.remembers-its-turns", "rollback.forget-is-complete"))
+@mutant(
+    kills="rollback.counts-its-turns",
+    also=("rollback.remembers-its-turns", "rollback.forget-is-complete"),
+)
 class CountsWhatBegan(Turns):
     """Counts every turn that ever began."""
 

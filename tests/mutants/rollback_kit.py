@@ -67,7 +67,9 @@ def bench(make: Make, over: str = "memory", profile: str = "quick") -> Iterator[
             from langgraph.checkpoint.sqlite import SqliteSaver
 
             sync = SqliteSaver.from_conn_string(path)
-            return Handle(make(sync.__enter__()), loop, lambda: sync.__exit__(None, None, None) and None)
+            return Handle(
+                make(sync.__enter__()), loop, lambda: sync.__exit__(None, None, None) and None
+            )
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
         context = AsyncSqliteSaver.from_conn_string(path)
@@ -84,7 +86,11 @@ def bench(make: Make, over: str = "memory", profile: str = "quick") -> Iterator[
 
 
 def judge_all(
-    make: Make, face: Face = "sync", over: str = "memory", profile: str = "quick", kind: str = "rollback"
+    make: Make,
+    face: Face = "sync",
+    over: str = "memory",
+    profile: str = "quick",
+    kind: str = "rollback",
 ) -> dict[str, Outcome]:
     """Every applicable law of a kind on one face, in the order of the registry."""
     with bench(make, over, profile) as judge:

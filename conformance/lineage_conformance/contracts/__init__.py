@@ -9,6 +9,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "saver": ("lineage_conformance.contracts.saver", "Saver"),
     "branching": ("lineage_conformance.contracts.branching", "Branching"),
     "rollback": ("lineage_conformance.contracts.rollback", "Rollback"),
+    "answer": ("lineage_conformance.contracts.answer", "Answer"),
     "delta": ("lineage_conformance.contracts.delta", "Delta"),
 }
 """Kind of target: the module and the name of its protocol (the async form is ``Async`` + name)."""

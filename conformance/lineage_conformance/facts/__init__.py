@@ -112,9 +112,9 @@ def observe(item: Fact, bench: Bench) -> Any:
 
 
 def merge(values: Mapping[str, Any]) -> Any:
-    """One value of what the halves of a saver gave: their common value, or each under its name."""
+    """One value of what the halves of a saver gave (at least one): the common value, or each under its name."""
     different = [value for value in values.values() if value != next(iter(values.values()))]
-    return dict(values) if different else next(iter(values.values()), f"{ABSENT}no half was asked")
+    return dict(values) if different else next(iter(values.values()))
 
 
 def flips(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

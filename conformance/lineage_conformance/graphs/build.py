@@ -78,7 +78,8 @@ class Builder:
         """The input of a turn."""
         from langchain_core.messages import HumanMessage
 
-        return self.wrote(text, messages=[HumanMessage(text, id=f"human-{text}")])
+        messages = [HumanMessage(text, id=f"human-{text}")]
+        return self.wrote(text, messages=messages, last=text)
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -110,7 +111,11 @@ class Builder:
         from langchain_core.messages import ToolMessage
         from langgraph.types import Command
 
-        more = {} if call is None else {"messages": [ToolMessage(said, tool_call_id=call, id=f"tool-{call}")]}
+        more = (
+            {}
+            if call is None
+            else {"messages": [ToolMessage(said, tool_call_id=call, id=f"tool-{call}")]}
+        )
         update = self.wrote(said, **more)
         goto = [step.partition(":")[2] for step in tool.steps if step.startswith("goto:")]
         if goto:

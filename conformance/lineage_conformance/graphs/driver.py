@@ -82,7 +82,11 @@ class Driver:
         self.gates.settles = "committed" if mode == "exit" else "landed"
         since = len(self.gates.events)
         outcome = Outcome()
-        options = {"stream_mode": ["updates", "values"], "subgraphs": True, **durability(self.graph, mode)}
+        options = {
+            "stream_mode": ["updates", "values"],
+            "subgraphs": True,
+            **durability(self.graph, mode),
+        }
         if self.half == "async":
             work = self._arun(outcome, input, config, options, until, stop, meanwhile, since)
             self.loop.run(work)
@@ -146,7 +150,9 @@ class Driver:
                 if stop:
                     self.life.dead = stop == "crash"
                     task.cancel()
-                    await asyncio.sleep(0)  # the cancel reaches the tasks before a held write may go on
+                    await asyncio.sleep(
+                        0
+                    )  # the cancel reaches the tasks before a held write may go on
                 if meanwhile is not None:
                     outcome.during = await meanwhile()
                 for _ in range(TURNS if not stop else 0):

@@ -116,7 +116,11 @@ class Gates:
     # -- inside ----------------------------------------------------------------------------------
 
     def _over(self, conditions: tuple[str, ...], since: int) -> bool:
-        return self._freed or ("done", "") in self.events[since:] or not self._missing(conditions, since)
+        return (
+            self._freed
+            or ("done", "") in self.events[since:]
+            or not self._missing(conditions, since)
+        )
 
     def _missing(self, conditions: tuple[str, ...], since: int) -> str:
         """Conditions that were not posted, as text; empty when all were."""

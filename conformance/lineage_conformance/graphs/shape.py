@@ -40,7 +40,9 @@ class Tool:
     def __post_init__(self) -> None:
         for step in self.steps:
             if step.partition(":")[0] not in STEPS:
-                raise ValueError(f"tool {self.name!r}: unknown step {step!r}; known are {', '.join(STEPS)}")
+                raise ValueError(
+                    f"tool {self.name!r}: unknown step {step!r}; known are {', '.join(STEPS)}"
+                )
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -127,7 +129,9 @@ class Shape:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Shape:
         """Read a shape. Raises `ValueError` for unknown steps, `TypeError` for unknown fields."""
-        given = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "tools"}
+        given: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "tools"
+        }
         return cls(tuple(Tool(n, tuple(s)) for n, s in data["tools"].items()), **given)
 
     def smaller(self) -> Iterator[Shape]:

@@ -99,7 +99,9 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
     def may_write(names: list[str]) -> bool:
         return all(gates.is_open(f"write:{name}") for name in names)
 
-    def put_writes(self: Any, config: Any, writes: Sequence[Any], *args: Any, **kwargs: Any) -> None:
+    def put_writes(
+        self: Any, config: Any, writes: Sequence[Any], *args: Any, **kwargs: Any
+    ) -> None:
         if _inside.get():
             return plain.put_writes(self, config, writes, *args, **kwargs)  # type: ignore[no-any-return]
         names = [name for some in found_in(writes) for name in some]
@@ -144,9 +146,15 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
         stored(config, checkpoint)
         return made
 
-    body: dict[str, Any] = {"__slots__": (), "__module__": plain.__module__, "__doc__": plain.__doc__}
+    body: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": plain.__module__,
+        "__doc__": plain.__doc__,
+    }
     for function in (put, put_writes, aput, aput_writes):
         method = getattr(plain, function.__name__, None)
-        if method is not None:  # the engine reads the signature to learn whether a task path is taken
+        if (
+            method is not None
+        ):  # the engine reads the signature to learn whether a task path is taken
             body[function.__name__] = functools.wraps(method)(function)
     return type(plain.__name__, (plain,), body)

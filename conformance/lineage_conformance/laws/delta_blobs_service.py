@@ -215,9 +215,6 @@ def read_returns_all() -> Iterator[History]:
     yield history(ON, APPENDS, READ, more)
     yield history(ON, APPENDS, READ, more, OFF, line({"log": [D]}, first=7, parent=6))
     yield history(ON, APPENDS, READ, more, Act("put", 8, 4, set={"log": [A, "fork"]}))
-    yield history(
-        ON, line({"log": [A]}), READ, line({"log": "lineage-delta/1 0.0"}, first=2, parent=1)
-    )
 
 
 @blobs(

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lineage_conformance.bench import Bench
 from lineage_conformance.graphs.shape import Shape, Tool, tools
-from lineage_conformance.law import Level
+from lineage_conformance.law import Law, Level
 from lineage_conformance.scenario import Act, Scenario, answer, go_on, invoke, scenario, update
 from lineage_conformance.scenario_rules import (
-    DELTA, Rule, Story, deltas_equal, differ, graph_law, stays_whole, told,
+    DELTA,
+    Rule,
+    Story,
+    deltas_equal,
+    differ,
+    graph_law,
+    stays_whole,
+    told,
 )  # fmt: skip
 from lineage_conformance.session import Diff
 
@@ -22,13 +29,30 @@ LINE = Shape(tools(2), "line", delta="delta")
 SEND = Shape(tools(2), delta="delta")
 
 
-def _delta(id: str, rule: Rule = deltas_equal, *, level: Level = Level.MUST, meaning: str,
-           reports: tuple[str, ...] = (), check: object = None, focus: str = "",
-           after: tuple[str, ...] = BASE):  # type: ignore[no-untyped-def] # fmt: skip
+def _delta(
+    id: str,
+    rule: Rule = deltas_equal,
+    *,
+    meaning: str,
+    reports: tuple[str, ...] = (),
+    check: object = None,
+    focus: str = "",
+    after: tuple[str, ...] = BASE,
+) -> Callable[[Callable[[], Iterable[Scenario]]], Law]:
+    """A MUST about delta channels."""
     return graph_law(
-        id, rule, level=level, source=SOURCE, versions=(DELTA,), after=after, meaning=meaning,
-        reports=reports, check=check, focus=focus, limits=("history",),
-    )  # fmt: skip
+        id,
+        rule,
+        level=Level.MUST,
+        source=SOURCE,
+        versions=(DELTA,),
+        after=after,
+        meaning=meaning,
+        reports=reports,
+        check=check,
+        focus=focus,
+        limits=("history",),
+    )
 
 
 @_delta(
@@ -82,9 +106,14 @@ def replayed_fork() -> Iterator[Scenario]:
     yield scenario(LINE, invoke(), invoke("two", at="before:b"))
 
 
+def _live_deltas(case: Scenario, story: Story) -> Iterator[Diff]:
+    yield from stays_whole(case, story)
+    yield from deltas_equal(case, story)
+
+
 @_delta(
     "graph_delta.parallel-order",
-    stays_whole,
+    _live_deltas,
     after=("graph_delta.equals-plain", "delta_history.orders-parallel-writes"),
     meaning="Results of parallel tools change their order when the conversation is loaded.",
     reports=("langchain-ai/langgraph#8382",),
@@ -92,11 +121,6 @@ def replayed_fork() -> Iterator[Scenario]:
 def parallel_order() -> Iterator[Scenario]:
     """Writes of parallel tasks are folded in the same order live and when they are loaded."""
     yield scenario(Shape(tools(8), "edges", delta="delta"), invoke(), invoke("two"))
-
-
-def _live_deltas(case: Scenario, story: Story) -> Iterator[Diff]:
-    yield from stays_whole(case, story)
-    yield from deltas_equal(case, story)
 
 
 @_delta(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from lineage_conformance import contract
 from lineage_conformance.bench import Bench
@@ -10,7 +11,15 @@ from lineage_conformance.graphs.shape import Shape, Tool, tools
 from lineage_conformance.law import Level
 from lineage_conformance.scenario import Act, Scenario, answer, answers, go_on, invoke, scenario
 from lineage_conformance.scenario_rules import (
-    MODES, Story, both, differ, finishes, graph_law, leaves, run_once, told, unharmed,
+    MODES,
+    Story,
+    both,
+    differ,
+    finishes,
+    graph_law,
+    leaves,
+    run_once,
+    told,
 )  # fmt: skip
 from lineage_conformance.session import Diff
 
@@ -19,7 +28,7 @@ MODE = (
     "exit when the run ends, also by an error or a cancel"
 )
 HANGS = (Tool("a"), Tool("b", ("gate:g",)))
-AT_B = {"hold": ("g",), "until": ("reached:g", "settled:a")}
+AT_B: dict[str, Any] = {"hold": ("g",), "until": ("reached:g", "settled:a")}
 SEND, EDGES = Shape(HANGS), Shape(HANGS, "edges", join=True)
 
 
@@ -137,9 +146,11 @@ def crash_leaves_what_was_stored() -> Iterator[Scenario]:
     source="data: a call that returned has stored; the process may end at any moment after",
     needs=("store",),
     after=(
-        "graph_durability.crash-leaves-what-was-stored", "durability.writes-survive",
-        "durability.checkpoints-survive", "durability.others-see-writes",
-    ),  # fmt: skip
+        "graph_durability.crash-leaves-what-was-stored",
+        "durability.writes-survive",
+        "durability.checkpoints-survive",
+        "durability.others-see-writes",
+    ),
     meaning="After a restart of the server finished tools run again, or questions are gone.",
 )
 def goes_on_after_a_restart() -> Iterator[Scenario]:
@@ -186,7 +197,9 @@ def _none_without(case: Scenario, story: Story) -> Iterator[Diff]:
     first = story[0]
     if case.acts[0].fails and case.durability == "sync":
         yield from differ(first, "raised", True, bool(first.error))
-        yield from differ(first, "log", False, case.acts[0].fails[0] in first.log and not first.next)
+        yield from differ(
+            first, "log", False, case.acts[0].fails[0] in first.log and not first.next
+        )
     if case.acts[0].fails and len(story) > 1:
         yield from finishes(case, story)
 
@@ -234,7 +247,9 @@ def _agree(bench: Bench, case: Scenario) -> Iterator[Diff]:
             yield from differ(right, name, getattr(left, name), getattr(right, name))
         yield from differ(right, "asked", [q for q, _ in left.asked], [q for q, _ in right.asked])
         yield from differ(right, "began", sorted(left.began), sorted(right.began))
-        yield from differ(right, "error", left.error.partition(":")[0], right.error.partition(":")[0])
+        yield from differ(
+            right, "error", left.error.partition(":")[0], right.error.partition(":")[0]
+        )
 
 
 @graph_law(

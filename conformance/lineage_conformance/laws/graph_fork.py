@@ -11,8 +11,12 @@ from lineage_conformance.scenario import Act, Scenario, go_on, invoke, scenario,
 from lineage_conformance.scenario_rules import Story, differ, graph_law, told, unharmed
 from lineage_conformance.session import Diff
 
-EARLIER = "engine: a run continues from one checkpoint and the writes stored on it, and from nothing else"
-AS_NODE = "Pregel.update_state: update the state with the given values, as if they came from node as_node"
+EARLIER = (
+    "engine: a run continues from one checkpoint and the writes stored on it, and from nothing else"
+)
+AS_NODE = (
+    "Pregel.update_state: update the state with the given values, as if they came from node as_node"
+)
 
 
 def _line_after_edit(case: Scenario, story: Story) -> Iterator[Diff]:
@@ -115,7 +119,9 @@ def _untouched(case: Scenario, story: Story) -> Iterator[Diff]:
     for act, seen in zip(case.acts, story, strict=True):
         if act.op == "look" and act.at.startswith("act:") and not seen.error:
             earlier = [
-                s for a, s in zip(case.acts, story) if a.op == "look" and a.at == act.at
+                s
+                for a, s in zip(case.acts, story, strict=True)
+                if a.op == "look" and a.at == act.at
             ]  # read by id, a checkpoint does not show what is pending on it: so compare such reads
             before = earlier[0] if len(earlier) > 1 else story[int(act.at.partition(":")[2])]
             yield from differ(seen, "log", before.log, seen.log)

@@ -7,11 +7,25 @@ from collections.abc import Iterator
 from lineage_conformance.graphs.shape import Shape, Tool, tools
 from lineage_conformance.law import Level
 from lineage_conformance.scenario import (
-    Act, Scenario, answer, answers, go_on, invoke, scenario,
+    Act,
+    Scenario,
+    answer,
+    answers,
+    go_on,
+    invoke,
+    scenario,
 )  # fmt: skip
 from lineage_conformance.scenario_rules import (
-    BY_ID, Story, all_waiting_next, answered_are_gone, differ, distinct_ids, finishes, graph_law,
-    refused_if_ambiguous, unharmed,
+    BY_ID,
+    Story,
+    all_waiting_next,
+    answered_are_gone,
+    differ,
+    distinct_ids,
+    finishes,
+    graph_law,
+    refused_if_ambiguous,
+    unharmed,
 )  # fmt: skip
 from lineage_conformance.session import Diff
 
@@ -47,7 +61,9 @@ def ids_are_distinct() -> Iterator[Scenario]:
 )
 def every_waiting_task_is_next() -> Iterator[Scenario]:
     """A task that waits for an answer is listed in next, at its second question too."""
-    yield scenario(Shape((Tool("a"), Tool("b", ("after:a", "ask")), Tool("c", ("after:a", "ask")))), invoke())
+    yield scenario(
+        Shape((Tool("a"), Tool("b", ("after:a", "ask")), Tool("c", ("after:a", "ask")))), invoke()
+    )
     yield scenario(Shape(TWICE, "edges"), invoke(), answer("a!1"))
 
 
@@ -194,8 +210,12 @@ def _asked_again(case: Scenario, story: Story) -> Iterator[Diff]:
 )
 def replay_asks_again() -> Iterator[Scenario]:
     """A replay from before a question asks it again and does not use the old answer."""
-    yield scenario(Shape((Tool("a", ("ask",)),), "edges"), invoke(), answer("a!1"), go_on(at="before:a"))
-    yield scenario(Shape((Tool("a", ("ask",)),)), invoke(), answer("a!1"), go_on(at="before:review@2"))
+    yield scenario(
+        Shape((Tool("a", ("ask",)),), "edges"), invoke(), answer("a!1"), go_on(at="before:a")
+    )
+    yield scenario(
+        Shape((Tool("a", ("ask",)),)), invoke(), answer("a!1"), go_on(at="before:review@2")
+    )
 
 
 def _other_answer(case: Scenario, story: Story) -> Iterator[Diff]:

@@ -8,7 +8,15 @@ from lineage_conformance.graphs.shape import Shape, Tool, tools
 from lineage_conformance.law import Level
 from lineage_conformance.scenario import Scenario, answer, answers, go_on, invoke, scenario
 from lineage_conformance.scenario_rules import (
-    BY_ID, Story, both, differ, finishes, graph_law, run_once, stays_whole, unharmed,
+    BY_ID,
+    Story,
+    both,
+    differ,
+    finishes,
+    graph_law,
+    run_once,
+    stays_whole,
+    unharmed,
 )  # fmt: skip
 from lineage_conformance.session import Diff
 
@@ -51,7 +59,9 @@ def same_end() -> Iterator[Scenario]:
     yield scenario(Shape(tools(3), rounds=2), invoke())
     yield scenario(Shape(FAILS), invoke(), go_on())
     yield scenario(Shape(tools(3, "ask")), invoke(), answers("a?1"), answers("b?1", "c?1"))
-    yield scenario(Shape((*FAILS, Tool("c", ("goto:aside",)), Tool("d", ("command",)))), invoke(), go_on())
+    yield scenario(
+        Shape((*FAILS, Tool("c", ("goto:aside",)), Tool("d", ("command",)))), invoke(), go_on()
+    )
     yield scenario(Shape(tools(3, "ask"), "line"), invoke(), *(answer(f"{t}!1") for t in "abc"))
 
 
@@ -135,7 +145,9 @@ def _handled(case: Scenario, story: Story) -> Iterator[Diff]:
 def handled_errors_stay_handled() -> Iterator[Scenario]:
     """An error handler that has finished does not run again when a sibling is retried."""
     failing = Tool("b", ("after:a", "raise:1"))
-    yield scenario(Shape((Tool("a", ("raise",)), failing), "edges", handled=("a",)), invoke(), go_on())
+    yield scenario(
+        Shape((Tool("a", ("raise",)), failing), "edges", handled=("a",)), invoke(), go_on()
+    )
 
 
 @graph_law(

@@ -8,7 +8,13 @@ from lineage_conformance.graphs.shape import Shape, Tool
 from lineage_conformance.law import Level
 from lineage_conformance.scenario import Act, Scenario, answer, go_on, invoke, scenario, update
 from lineage_conformance.scenario_rules import (
-    Story, both, differ, finishes, graph_law, run_once, unharmed,
+    Story,
+    both,
+    differ,
+    finishes,
+    graph_law,
+    run_once,
+    unharmed,
 )  # fmt: skip
 from lineage_conformance.session import Diff
 
@@ -52,15 +58,27 @@ def _first_once(case: Scenario, story: Story) -> Iterator[Diff]:
 def goes_on_inside_at_the_head() -> Iterator[Scenario]:
     """Answering a subgraph's question at the latest checkpoint's own id goes on inside as well."""
     yield scenario(INSIDE, invoke(), answer("b!1", at="head"))
-    yield scenario(Shape((Tool("a", ("subgraph", "ask")),), "edges"), invoke(), answer("a!1", at="head"))
+    yield scenario(
+        Shape((Tool("a", ("subgraph", "ask")),), "edges"), invoke(), answer("a!1", at="head")
+    )
+
+
+def _waiting(case: Scenario) -> tuple[list[str], dict[str, object]] | None:
+    """The tools that have begun when the child waits for the first time, and what it shows then."""
+    for index, tool in enumerate(case.shape.tools):
+        if "ask" in tool.steps and case.shape.child:
+            names = [t.name for t in case.shape.tools[: index + 1]]
+            return names, {"sub": {"log": names[:-1], "next": names[-1:]}}
+    return None
 
 
 def _apart(case: Scenario, story: Story) -> Iterator[Diff]:
     for act, seen in zip(case.acts, story, strict=True):
-        if act.op == "look" and seen.act == 1:
+        waiting = _waiting(case)
+        if act.op == "look" and seen.act == 1 and waiting:
             yield from unharmed(seen)
             yield from differ(seen, "log", ["in"], seen.log)
-            yield from differ(seen, "children", {"sub": {"log": ["a"], "next": ["b"]}}, seen.children)
+            yield from differ(seen, "children", waiting[1], seen.children)
 
 
 @graph_law(
@@ -79,12 +97,14 @@ def namespaces_are_apart() -> Iterator[Scenario]:
 
 
 def _follows(case: Scenario, story: Story) -> Iterator[Diff]:
-    last = story[-1]
-    replayed = [a for a in case.acts if a.op == "continue" and a.at == "before:sub"]
-    if case.acts[-1].op == "look" and replayed:
-        yield from unharmed(last)
-        yield from differ(last, "children", {"sub": {"log": ["a"], "next": ["b"]}}, last.children)
-        yield from differ(story[-2], "began", ["a", "b"], list(story[-2].began))
+    waiting = _waiting(case)
+    for act, seen in zip(case.acts, story, strict=True):
+        if act.op == "continue" and act.at == "before:sub" and waiting:
+            yield from unharmed(seen)
+            yield from differ(seen, "began", waiting[0], list(seen.began))
+            after = story[seen.act + 1 : seen.act + 2]
+            if after and after[0].op == "look":
+                yield from differ(after[0], "children", waiting[1], after[0].children)
 
 
 @graph_law(

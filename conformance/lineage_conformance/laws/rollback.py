@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.laws.rollback_cases import (
-    DURABILITIES, ENDS, POINTS, Play, TurnCase, played,
-)  # fmt: skip
 from lineage_conformance.law import Level, law
+from lineage_conformance.laws.rollback_cases import (
+    DURABILITIES,
+    ENDS,
+    POINTS,
+    Play,
+    TurnCase,
+    played,
+)  # fmt: skip
 from lineage_conformance.session import Diff
 
 ENGINE = ("langgraph>=0.6",)
@@ -65,7 +70,9 @@ COMMON = {
 )
 def restores_messages() -> Iterator[TurnCase]:
     """After a cancel the messages are those from before the turn, wherever the turn was cut."""
-    yield from (TurnCase(point) for point in POINTS if point != "landed")
+    for point in POINTS:
+        if point != "landed":  # and none lands beside a tool that works in a subgraph
+            yield TurnCase(point, tools=1 if point == "subgraph" else 2)
 
 
 @law(
@@ -119,7 +126,11 @@ def restores_next() -> Iterator[TurnCase]:
     level=Level.MUST,
     source=MODEL,
     lens="input:*",
-    after=("rollback.restores-messages", "rollback.undoes-landed-results", "rollback.restores-next"),
+    after=(
+        "rollback.restores-messages",
+        "rollback.undoes-landed-results",
+        "rollback.restores-next",
+    ),
     meaning="The conversation goes on as if the user had asked what was taken back.",
     **COMMON,
 )
@@ -148,7 +159,11 @@ def undoes_errors() -> Iterator[TurnCase]:
     level=Level.MUST,
     source=PROMISE,
     lens="outcome:*",
-    after=("rollback.restores-messages", "rollback.undoes-landed-results", "rollback.undoes-errors"),
+    after=(
+        "rollback.restores-messages",
+        "rollback.undoes-landed-results",
+        "rollback.undoes-errors",
+    ),
     meaning="The application shows a cancelled turn as done, or a failed one as cancelled.",
     **COMMON,
 )
@@ -212,7 +227,7 @@ def undoes_ended_turns() -> Iterator[TurnCase]:
     level=Level.MUST,
     source="data loss: checkpoints of earlier turns can be forked from and audited",
     lens="history:*",
-    after=("rollback.restores-messages",),
+    after=("rollback.restores-messages", "rollback.undoes-landed-results"),
     meaning="Earlier turns can no longer be looked at or branched from.",
     **COMMON,
 )

@@ -55,7 +55,9 @@ class TurnCase:
     def to_json(self) -> dict[str, Any]:
         """The case as JSON data; what is as usual is left out."""
         fields = dataclasses.fields(self)
-        changed = {f.name: getattr(self, f.name) for f in fields if getattr(self, f.name) != f.default}
+        changed = {
+            f.name: getattr(self, f.name) for f in fields if getattr(self, f.name) != f.default
+        }
         return {"format": 1, "case": "turn", **changed}
 
     @classmethod
@@ -67,7 +69,8 @@ class TurnCase:
         """Cases with one peculiarity less, fewer tools, fewer turns."""
         for name in ("reopen", "edits", "memory", "waiting"):
             if getattr(self, name):
-                yield dataclasses.replace(self, **{name: False})
+                less: dict[str, Any] = {name: False}
+                yield dataclasses.replace(self, **less)
         least = 2 if self.point == "landed" else 1
         if self.tools > least:
             yield dataclasses.replace(self, tools=least)
@@ -271,7 +274,10 @@ class Play:
             if not self.everything:
                 if kind == "tasks":
                     continue
-                old, new = ({k: v for k, v in side.items() if k in ("messages", "next")} for side in (old, new))
+                old, new = (
+                    {k: v for k, v in side.items() if k in ("messages", "next")}
+                    for side in (old, new)
+                )
             for found in differences(old, new):
                 yield Diff(self._step, kind, found.path, found.expected, found.got)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance.agent import Plan
+from lineage_conformance.law import Level, law
 from lineage_conformance.laws.rollback import ENGINE
 from lineage_conformance.laws.rollback_cases import DURABILITIES, Play, TurnCase, played, raised
-from lineage_conformance.law import Level, law
 from lineage_conformance.session import Diff
 
 CONTRACT = "contracts.rollback.Rollback."
@@ -104,7 +104,7 @@ def _names(error: Exception) -> bool:
     **COMMON,
 )
 def never_claims_too_much() -> Iterator[TurnCase]:
-    """What a rollback cannot put back (a waiting interrupt, a subgraph's memory, an edited message) it refuses, by name."""
+    """What a rollback cannot put back (an interrupt, a memory, an edited message) it refuses, by name."""
     for point in ("model", "landed"):
         yield TurnCase(point, waiting=True)
         yield TurnCase(point, memory=True)
@@ -141,7 +141,9 @@ def _kept(play: Play) -> Iterator[Diff]:
 def kept_work_is_not_repeated() -> Iterator[TurnCase]:
     """A turn that is stopped with its work kept can be resumed, and finished tools do not run again."""
     yield TurnCase("model")
-    for durability in DURABILITIES[:2]:  # with durability exit a result that was not awaited is lost by design
+    for durability in DURABILITIES[
+        :2
+    ]:  # with durability exit a result that was not awaited is lost by design
         yield TurnCase("landed", durability=durability)
     yield TurnCase("again")
 

@@ -139,10 +139,10 @@ class Operations:
             checkpoint_id = yield from self.seeder.seed(made.thread_id, messages)
             yield from _pass(passing, "seeded")
             yield self._writing(lambda db: self._activate(db, made, checkpoint_id))
-            yield from _pass(passing, "active")
         except BaseException:
             yield from self._undo(made.thread_id)
             raise
+        yield from _pass(passing, "active")  # whatever this raises, the branch is there and may be in use
         return made
 
     def _reserve(self, db: Connection, made: Conversation, mark: Mark | None) -> None:
@@ -165,9 +165,17 @@ class Operations:
 
     def _undo(self, thread_id: str) -> Steps[None]:
         """Take a creation back, as far as can be. What cannot be now is left to the sweeper, unseen."""
+
+        def leave(db: Connection) -> bool:
+            self._turn_into(db, thread_id, None, "leaving")
+            left = db.execute(select(CONVERSATIONS.c.status).filter_by(thread_id=thread_id)).scalar()
+            # Active: a cancellation came too late, it is whole and may be in use. None: it was swept, but
+            # perhaps its thread was seeded after that.
+            return left != "active"
+
         try:
-            yield self._writing(lambda db: self._turn_into(db, thread_id, None, "leaving"))
-            yield from self._remove(thread_id)
+            if (yield self._writing(leave)):
+                yield from self._remove(thread_id)
         except Exception:
             return
 
@@ -312,4 +320,4 @@ def _pass(passing: Passing | None, phase: str) -> Steps[None]:
         if hasattr(result, "__await__"):
             await result
 
-    yield Step(lambda: passing(phase), awaited)
+    yield Step(lambda: passing(phase), awaited, whole=False)

@@ -20,6 +20,8 @@ class Step:
 
     call: Callable[[], Any]
     acall: Callable[[], Awaitable[Any]]
+    whole: bool = True
+    """Whether a cancelled task awaits it to its end: right for a transaction, wrong for somebody's callback."""
 
 
 Steps = Generator[Step, Any, T]
@@ -58,7 +60,7 @@ async def arun(steps: Steps[T]) -> T:
         step = next(steps)
         while True:
             try:
-                result = await _whole(step.acall())
+                result = await (_whole(step.acall()) if step.whole else step.acall())
             except BaseException as error:
                 step = steps.throw(error)
             else:

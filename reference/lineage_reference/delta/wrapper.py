@@ -8,6 +8,7 @@ list; reading puts the rebuilt value there, or raises. Which mode holds for a th
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -21,10 +22,14 @@ from lineage_reference.delta.stores import Conflict, Off, Offer, Store
 
 log = logging.getLogger(__name__)
 
-_MARK = "lineage-delta/1 "
-_MARKER = re.compile(re.escape(_MARK) + r"([0-9a-f]{1,16})\.(\d+)")
-_PLAIN = _MARK + "="
-"""Before a text of the application's own that looks like a marker."""
+_MARK = "lineage-delta/1"
+"""The only key of a marker, ``{_MARK: "chain.position"}``.
+
+A marker is a dictionary, not a text: savers that keep values by version put texts into the checkpoint itself,
+and would lose a list that comes back under the same version when the flag goes off. A dictionary of the
+application's own that looks like a marker is kept as ``{_MARK: [it]}``.
+"""
+_AT = re.compile(r"([0-9a-f]{1,16})\.(\d+)")
 
 Config = Any
 
@@ -43,6 +48,7 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
         self.inner, self.store, self.trust_new = inner, store, trust_new
         self.serde = inner.serde
         self.recorder = Recorder(store, inner.serde, encoding)
+        self._takes_path = "task_path" in inspect.signature(inner.put_writes).parameters
         self.failures: list[str] = []
         """What went wrong with the blob store while a run went on, newest last."""
 
@@ -124,26 +130,20 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
             self.failures = [*self.failures[-99:], f"{type(error).__name__}: {error}"]
 
     def put_writes(
-        self,
-        config: Config,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        *path: Any,
-        **named: Any,
+        self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """As the inner saver does."""
-        self.inner.put_writes(config, writes, task_id, *path, **named)
+        """As the inner saver does. LangGraph passes a path only to a method that names it."""
+        self.inner.put_writes(config, writes, task_id, *self._path(task_path))
 
     async def aput_writes(
-        self,
-        config: Config,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        *path: Any,
-        **named: Any,
+        self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """As the inner saver does."""
-        await self.inner.aput_writes(config, writes, task_id, *path, **named)
+        await self.inner.aput_writes(config, writes, task_id, *self._path(task_path))
+
+    def _path(self, task_path: str) -> tuple[str, ...]:
+        """The path, for an inner saver that takes one; those of before 2.0.11 do not."""
+        return (task_path,) if self._takes_path else ()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -170,14 +170,14 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
     def _whole(self, found: CheckpointTuple) -> CheckpointTuple:
         values = found.checkpoint["channel_values"]
         pointers = _pointers(values)
-        if not pointers and not any(_imitates(value) for value in values.values()):
+        if not pointers and not any(_marked(value) for value in values.values()):
             return found
         rebuilt = self.recorder.values(found.config["configurable"]["thread_id"], pointers)
         whole = {key: rebuilt[key] if key in rebuilt else _plain(v) for key, v in values.items()}
         return found._replace(checkpoint={**found.checkpoint, "channel_values": whole})
 
     async def _awhole(self, found: CheckpointTuple) -> CheckpointTuple:
-        if not any(_imitates(value) for value in found.checkpoint["channel_values"].values()):
+        if not any(_marked(value) for value in found.checkpoint["channel_values"].values()):
             return found
         return await asyncio.to_thread(self._whole, found)
 
@@ -292,7 +292,7 @@ class _Plan:
     def reduced(self, checkpoint: Any) -> Any:
         """The checkpoint with a marker in the place of each list."""
         marks = {
-            channel: f"{_MARK}{entry.at.chain:x}.{entry.at.pos}"
+            channel: {_MARK: f"{entry.at.chain:x}.{entry.at.pos}"}
             for channel, entry in self.frame.step.entries.items()
         }
         values = {k: _escape(v) for k, v in checkpoint["channel_values"].items()}
@@ -300,33 +300,34 @@ class _Plan:
 
 
 class _Marked(dict[str, Any]):
-    """A checkpoint whose texts are escaped already."""
+    """A checkpoint whose values are escaped already."""
 
 
-def _imitates(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith(_MARK)
+def _marked(value: Any) -> bool:
+    return type(value) is dict and len(value) == 1 and _MARK in value
 
 
 def _escape(value: Any) -> Any:
-    return _PLAIN + value if _imitates(value) else value
+    return {_MARK: [value]} if _marked(value) else value
 
 
 def _plain(value: Any) -> Any:
-    return value[len(_PLAIN) :] if _imitates(value) and value.startswith(_PLAIN) else value
+    return value[_MARK][0] if _marked(value) and type(value[_MARK]) is list else value
 
 
 def _escaped(checkpoint: Any) -> Any:
-    """The checkpoint as the inner saver gets it: the same object unless a text looks like a marker."""
+    """The checkpoint as the inner saver gets it: the same object unless a value looks like a marker."""
     if isinstance(checkpoint, _Marked):
         return dict(checkpoint)
     values = checkpoint["channel_values"]
-    if not any(_imitates(value) for value in values.values()):
+    if not any(_marked(value) for value in values.values()):
         return checkpoint
     return {**checkpoint, "channel_values": {k: _escape(v) for k, v in values.items()}}
 
 
 def _pointers(values: Mapping[str, Any]) -> dict[str, Pointer]:
-    found = {k: _MARKER.fullmatch(v) for k, v in values.items() if _imitates(v)}
+    marks = {k: v[_MARK] for k, v in values.items() if _marked(v) and type(v[_MARK]) is str}
+    found = {k: _AT.fullmatch(mark) for k, mark in marks.items()}
     return {k: Pointer(int(m[1], 16), int(m[2])) for k, m in found.items() if m}
 
 

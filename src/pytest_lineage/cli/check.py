@@ -18,7 +18,7 @@ from pytest_lineage.targets import KINDS
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
-    from pytest_lineage.known import Ratchet
+    from pytest_lineage.ratchet import Ratchet
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,11 +95,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _known(options: argparse.Namespace) -> Ratchet | None:
-    from pytest_lineage import known
+    from pytest_lineage import known, ratchet
 
     if options.known is None and not Path(known.NAME).is_file():
         return None
-    return known.Ratchet(known.read(options.known or known.NAME))
+    return ratchet.Ratchet(known.read(options.known or known.NAME))
 
 
 def told(
@@ -164,6 +164,10 @@ def _write(
 
         files = [file for report in reports for file in report.about.get("files", [])]
         note(cov.report(str(cov.DATA), files))
+    from pytest_lineage.report import annotations
+
+    for line in annotations.lines(document) if annotations.wanted() else ():
+        note(line)
     for unsaved in {report.unsaved for report in reports if report.unsaved}:
         note(unsaved)
     for problem in (known or {}).get("problems", ()) if options.format != "pretty" else ():

@@ -35,7 +35,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def where_to_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say on what a program is run."""
     parser.add_argument("--target", metavar="TARGET", help="run it on this target instead")
-    parser.add_argument("--over", metavar="TARGET", help="with a kind built on a saver: the saver under it")
+    parser.add_argument(
+        "--over", metavar="TARGET", help="with a kind built on a saver: the saver under it"
+    )
     parser.add_argument("--face", action="append", default=[], choices=FACES,
                         help="run it on this face (repeatable; default: where it was seen)")  # fmt: skip
     parser.add_argument("--op-limit", type=float, default=5.0, metavar="S",
@@ -84,7 +86,9 @@ def the_law(saved: Saved) -> Law:
     try:
         law.decode(saved.program)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(f"{saved.id}: the program is none that {law.id} can read: {error}") from None
+        raise UsageError(
+            f"{saved.id}: the program is none that {law.id} can read: {error}"
+        ) from None
     return law
 
 
@@ -133,7 +137,9 @@ def faces(saved: Saved, options: argparse.Namespace, about: dict[str, Any]) -> l
     there = about["faces"]
     for face in options.face:
         if face not in there:
-            raise UsageError(f"{about['name']} has no {face} face: {about['absent'].get(face, 'unknown')}")
+            raise UsageError(
+                f"{about['name']} has no {face} face: {about['absent'].get(face, 'unknown')}"
+            )
     return options.face or [face for face in saved.faces if face in there] or list(there)
 
 
@@ -179,8 +185,12 @@ def _pretty(saved: Saved, document: dict[str, Any]) -> str:
     name = document["targets"][0]["name"]
     lines += style.wrap(f"{saved.id}: {saved.law} on {safe(name)}", "    ")
     for row in document["laws"]:
-        reason = "" if row["verdict"] in ("holds", "broken") else f" ({safe(row.get('reason', ''))})"
-        lines += style.wrap(f"{row['face']}: {WORDS.get(row['verdict'], row['verdict'])}{reason}", "    ", "  ")
+        reason = (
+            "" if row["verdict"] in ("holds", "broken") else f" ({safe(row.get('reason', ''))})"
+        )
+        lines += style.wrap(
+            f"{row['face']}: {WORDS.get(row['verdict'], row['verdict'])}{reason}", "    ", "  "
+        )
     return "\n".join(style.plain(line.rstrip()) for line in lines)
 
 
@@ -190,9 +200,14 @@ def _markdown(saved: Saved, document: dict[str, Any]) -> str:
     from pytest_lineage.report.style import Style
 
     name = document["targets"][0]["name"]
-    lines = [f"### {markdown.code(saved.id)}: {markdown.code(saved.law)} on {markdown.code(name)}", ""]
+    lines = [
+        f"### {markdown.code(saved.id)}: {markdown.code(saved.law)} on {markdown.code(name)}",
+        "",
+    ]
     for row in document["laws"]:
-        lines.append(f"- {markdown.escape(row['face'])}: **{WORDS.get(row['verdict'], row['verdict'])}**")
+        lines.append(
+            f"- {markdown.escape(row['face'])}: **{WORDS.get(row['verdict'], row['verdict'])}**"
+        )
     for failure in gist.failures(document):
         lines += ["", *markdown.fenced("\n".join(block(failure, document, Style(100))))]
     return "\n".join(lines)

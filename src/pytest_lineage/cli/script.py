@@ -20,8 +20,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("program", metavar="ID|FILE", help="a saved program, by its id or its file")
     parser.add_argument("--target", metavar="TARGET", help="write it for this target instead")
-    parser.add_argument("--face", choices=FACES, help="write it for this face (default: where it was seen)")
-    parser.add_argument("--output", "-o", metavar="FILE.py", help="write it to a file, not to the terminal")
+    parser.add_argument(
+        "--face", choices=FACES, help="write it for this face (default: where it was seen)"
+    )
+    parser.add_argument(
+        "--output", "-o", metavar="FILE.py", help="write it to a file, not to the terminal"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,7 +39,9 @@ def run(options: argparse.Namespace) -> int:
         saved = replace(saved, target=options.target)
     here = failures.located(saved, file)
     try:
-        text = script(saved.row(options.face), _shown(here.target), _factory(here, not options.target))
+        text = script(
+            saved.row(options.face), _shown(here.target), _factory(here, not options.target)
+        )
     except ScriptError as error:
         raise UsageError(f"{saved.id}: {error}") from None
     output = writable(options.output, "--output")

@@ -28,7 +28,9 @@ any more; 2 wrong usage, or it cannot run here; 3 a fault of this suite.
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("program", metavar="ID|FILE", help="a saved program, by its id or its file")
-    parser.add_argument("--limit", type=int, default=2000, metavar="N", help="replays to spend (2000)")
+    parser.add_argument(
+        "--limit", type=int, default=2000, metavar="N", help="replays to spend (2000)"
+    )
     replay.where_to_run(parser)
     add_format(parser, "pretty", "json")
 
@@ -51,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
         face = replay.faces(saved, options, about)[0]
         first = replay.once(target, law, face, saved.program)
         if first.verdict not in failures.BAD:
-            note(f"{saved.id} shows nothing on {about['name']} [{face}]: {first.verdict} {first.reason}")
+            note(
+                f"{saved.id} shows nothing on {about['name']} [{face}]: {first.verdict} {first.reason}"
+            )
             return 1 if first.verdict in ("holds", "refused") else 2
         smallest, row, tried = smaller(target, law, face, saved, first, options.limit)
     except replay.Fault as error:
@@ -67,7 +71,11 @@ def run(options: argparse.Namespace) -> int:
         )  # fmt: skip
         home = file.resolve().parent
         below = home.parent.name == failures.HOME
-        failures.write([made], home.parents[1] if below else Path.cwd(), home.name if below else failures.FOLDER)
+        failures.write(
+            [made],
+            home.parents[1] if below else Path.cwd(),
+            home.name if below else failures.FOLDER,
+        )
     _show(options.format, saved, made, tried)
     return 0
 
@@ -112,12 +120,19 @@ def _show(form: str, before: Saved, after: Saved, tried: int) -> None:
 
     sizes = [len(item.program.get("ops") or item.program) for item in (before, after)]
     if form == "json":
-        print(json.dumps({"id": after.id, "was": before.id, "tried": tried, "program": after.program}, indent=2))
+        print(
+            json.dumps(
+                {"id": after.id, "was": before.id, "tried": tried, "program": after.program},
+                indent=2,
+            )
+        )
         return
     if after.program == before.program:
         print(f"{before.id} is as small as {tried} replays can make it")
     else:
-        print(f"{before.id} became {after.id}: {sizes[0]} operations before, {sizes[1]} now ({tried} replays)")
+        print(
+            f"{before.id} became {after.id}: {sizes[0]} operations before, {sizes[1]} now ({tried} replays)"
+        )
     try:
         print("\n" + render(Program.from_json(after.program)))
     except (ValueError, TypeError, KeyError):

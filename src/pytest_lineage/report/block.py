@@ -225,6 +225,8 @@ def _lineage(ops: list[Op], difference: dict[str, Any], style: Style) -> list[st
 
 def _context(failure: Failure, style: Style) -> list[str]:
     row, lines = failure.row, []
+    if row.get("advisory"):
+        lines += _labelled("advisory", safe(row["advisory"]), style)
     if row.get("meaning"):
         lines += _labelled("it means", safe(row["meaning"]), style)
     if len(failure.alike) > 1:
@@ -233,7 +235,7 @@ def _context(failure: Failure, style: Style) -> list[str]:
         lines += _labelled("differs on", safe(failure.listed(failure.otherwise)), style)
     if failure.folded:
         names = [safe(name) for name in failure.folded]
-        must = " (a MUST among them)" if failure.level != row["level"] else ""
+        must = " (a MUST among them)" if "MUST" == failure.level != row["level"] else ""
         text = f"{gist.many(failure.consequences, 'verdict')} that follow from this{must}: "
         text += ", ".join(names[:6]) + (
             f" and {gist.many(len(names) - 6, 'more law')}" if names[6:] else ""

@@ -29,7 +29,7 @@ LEFT_OUT = (
 MARKS = (
     ("broken", "✗", "MUST broken", "red"),
     ("hangs", "✗", "", "red"),
-    ("lesser", "!", "SHOULD or MAY broken", "yellow"),
+    ("lesser", "!", "broken, which does not fail the run", "yellow"),
     ("inconclusive", "?", "no verdict", "yellow"),
     ("engine", "e", "the engine's fault", "yellow"),
     ("known", "k", "known failure", "dim"),
@@ -72,9 +72,9 @@ class Failure:
 
     @property
     def level(self) -> str:
-        """The strongest level among the law and what follows from it: what the failure costs."""
-        levels = [str(row["level"]) for some in self.folded.values() for row in some]
-        return min([str(self.row["level"]), *levels], key=_rank)
+        """The strongest level among the law and what follows from it; what nobody reviewed weighs least."""
+        rows = [self.row, *(row for some in self.folded.values() for row in some)]
+        return min(("MAY" if row.get("advisory") else str(row["level"]) for row in rows), key=_rank)
 
 
 def failures(document: Mapping[str, Any], target: str | None = None) -> list[Failure]:
@@ -158,7 +158,9 @@ def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
     if target.get("fault"):
         return Verdict(name, "ERROR", "a fault of this suite, not of the target", seconds)
     rows = [row for row in document["laws"] if row["target"] == name]
-    bad = {row["law"]: row["level"] for row in rows if row["verdict"] in BAD}
+    found = [row for row in rows if row["verdict"] in BAD]
+    bad = {row["law"]: row["level"] for row in found if not row.get("advisory")}
+    advised = len({row["law"] for row in found} - set(bad))
     levels = Counter(bad.values())
     holding = _holding(rows)
     faces = len({row["face"] for row in rows if row["verdict"] not in SILENT})
@@ -178,7 +180,23 @@ def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
     if target.get("incomplete"):
         text = f"too little ran to call it good: {target['incomplete']}"
         return Verdict(name, "INCOMPLETE", text + (f"; {hold}" if holding else ""), seconds)
-    return Verdict(name, "GOOD", hold + (f" ({broken} broken)" if bad else ""), seconds)
+    parts = [f"{broken} broken"] if bad else []
+    parts += [f"{many(advised, 'law')} broken that nobody reviewed yet"] if advised else []
+    return Verdict(name, "GOOD", hold + (f" ({', '.join(parts)})" if parts else ""), seconds)
+
+
+def known(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a known-failures file came to, as label and text: its errors, and laws newer than it."""
+    told = document.get("known") or {}
+    lines = [
+        ("error in " + str(told.get("file", "")), str(text)) for text in told.get("problems", [])
+    ]
+    new = [str(law) for law in told.get("unreviewed", [])]
+    if new:
+        more = f" and {len(new) - 6} more" if len(new) > 6 else ""
+        text = f"{', '.join(new[:6])}{more}; a breach does not fail the run until they are reviewed"
+        lines.append((f"{many(len(new), 'law')} newer than {told.get('file', 'the file')}", text))
+    return lines
 
 
 def _holding(rows: Iterable[Row]) -> int:
@@ -196,11 +214,11 @@ def many(count: int, noun: str) -> str:
 
 
 def counts(rows: Iterable[Row]) -> dict[str, dict[str, Counter[str]]]:
-    """Per group and face, how often each verdict; a broken SHOULD or MAY counts as ``lesser``."""
+    """Per group and face, how often each verdict; a breach that fails no run counts as ``lesser``."""
     table: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
         word = row["verdict"]
-        if word in BAD and row["level"] != "MUST":
+        if word in BAD and (row["level"] != "MUST" or row.get("advisory")):
             word = "lesser"
         table.setdefault(row["group"], {}).setdefault(row["face"], Counter())[word] += 1
     return table
@@ -248,6 +266,7 @@ def reasons(rows: Iterable[Row], *verdicts: str) -> list[tuple[str, str, list[Ro
     for row in rows:
         if row["verdict"] in verdicts:
             reason = _ASYNC.sub("", row.get("reason") or "no reason given")
+            reason = reason.partition("; the strict reference shows it too")[0]
             found.setdefault((row["verdict"], reason), []).append(row)
     order = sorted(found.items(), key=lambda item: (verdicts.index(item[0][0]), -len(item[1])))
     return [(verdict, reason, rows) for (verdict, reason), rows in order]

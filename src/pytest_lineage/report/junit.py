@@ -22,6 +22,17 @@ def write(path: str | Path, document: Mapping[str, Any]) -> None:
     root = ET.Element("testsuites", name="pytest-lineage")
     for target in document["targets"]:
         _suite(root, document, target)
+    problems = (document.get("known") or {}).get("problems") or []
+    if problems:
+        suite = ET.SubElement(root, "testsuite", name="known failures")
+        for number, problem in enumerate(problems, 1):
+            case = ET.SubElement(
+                suite, "testcase", classname="known", name=f"entry {number}", time="0"
+            )
+            ET.SubElement(case, "error", message=clean(problem)[:300], type="known").text = clean(
+                problem
+            )
+        _count(suite, list(suite.iter("testcase")))
     _count(root, list(root.iter("testcase")))
     ET.indent(root)
     Path(path).write_bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
@@ -60,11 +71,13 @@ def _case(suite: ET.Element, document: Mapping[str, Any], row: Mapping[str, Any]
     if row.get("caused_by"):
         reason = clean(f"follows from {row['caused_by']}: {reason}")
     message = f"{verdict}: {reason}"[:300]
-    if verdict in (*gist.BAD, "fixed") and (row["level"] == "MUST" or verdict == "fixed"):
+    fails = row["level"] == "MUST" and not row.get("advisory")
+    if verdict == "fixed" or (verdict in gist.BAD and fails):
         failure = ET.SubElement(case, "failure", message=message, type=verdict)
         failure.text = clean("\n".join(block(Failure(row, [row["face"]]), document, Style(100))))
     elif verdict in gist.BAD:
-        ET.SubElement(case, "skipped", message=clean(f"{row['level']} {message}"), type=verdict)
+        level = clean(f"{row['level']}{', advisory' if row.get('advisory') else ''}")
+        ET.SubElement(case, "skipped", message=f"{level} {message}", type=verdict)
     elif verdict not in ("holds", "refused"):
         ET.SubElement(case, "skipped", message=message, type=verdict)
 

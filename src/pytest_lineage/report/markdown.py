@@ -30,6 +30,7 @@ def render(document: Mapping[str, Any], limit: int = LIMIT) -> str:
         for key in ("error", "fault"):
             if target.get(key):
                 head += ["", *fenced(clip(str(target[key]), 3000))]
+    head += [f"- {escape(label)}: {escape(text)}" for label, text in gist.known(document)]
     tail = [line for target in document["targets"] for line in _target(document, target)]
     tail += ["", f"<sub>{_versions(document)}</sub>", ""]
     room = limit - _size([*head, *tail]) - 400

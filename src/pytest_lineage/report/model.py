@@ -61,8 +61,8 @@ def document(
 
 def _target(report: TargetReport) -> dict[str, Any]:
     about = report.about
-    keys = ("class", "faces", "absent", "store", "limits", "unsupported", "postgres")
-    data: dict[str, Any] = {"name": report.name, **{k: about[k] for k in keys if k in about}}
+    keys = ("class", "declared", "faces", "absent", "store", "limits", "unsupported", "postgres")
+    data: dict[str, Any] = {"name": report.name, **{k: about[k] for k in keys if about.get(k) not in (None, "")}}
     if report.error:
         data["error"] = report.error
     if report.fault:

@@ -42,6 +42,12 @@ def render(
     for target in document["targets"]:
         lines += [*_target(document, target, style, verbose), ""]
     lines += [*_versions(document, style), ""]
+    for label, text in gist.known(document):
+        wrapped = style.wrap(f"{safe(label)}: {safe(text)}", "    ")
+        lines += [
+            style.paint(line, *(("red",) if label.startswith("error") else ())) for line in wrapped
+        ]
+    lines += [""] if document.get("known") and lines[-1] else []
     for target in document["targets"]:
         lines += _verdict(gist.verdict(document, target), style)
     if not document["targets"]:

@@ -17,7 +17,7 @@ from pytest_lineage.run.rows import Row, TargetReport, fold
 from pytest_lineage.run.supervisor import Ended, Limits, Reply, Worker
 
 if TYPE_CHECKING:
-    from pytest_lineage.known import Ratchet
+    from pytest_lineage.ratchet import Ratchet
 
 SLOW = 20.0
 """Seconds without a step after which a probe or a stage counts as hanging: each may import much."""
@@ -202,6 +202,10 @@ class TargetRun:
         if reply.ended is not None:
             return {"seen": "hangs" if reply.ended.how == "hung" else "dies"}
         return self._checked(reply)
+
+    def restart(self) -> None:
+        """End the worker; the next question is answered by a new one."""
+        self._stop()
 
     def _stop(self) -> None:
         if self._worker is not None:

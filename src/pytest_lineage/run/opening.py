@@ -16,6 +16,9 @@ from pytest_lineage.targets import Store, Target, TargetError, _is_saver
 
 Closer = Callable[[], None]
 
+LENT = -1
+"""The number of a store that somebody else keeps."""
+
 
 class Opener:
     """Opens handles of one target on numbered stores, and drops the stores."""
@@ -47,6 +50,14 @@ class Opener:
             detail = f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__
             raise TargetError(f"{self.target.name}: the factory raised {detail}") from error
         return Handle(saver, self.loop, close)
+
+    def lent(self, store: Store) -> Handle:
+        """A new handle on a store that somebody else keeps; it is not dropped here."""
+        self._stores[LENT] = store
+        try:
+            return self.open(LENT)
+        finally:
+            del self._stores[LENT]
 
     def store(self, key: int) -> Store:
         """Store number `key`, made when it is first asked for."""

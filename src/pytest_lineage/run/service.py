@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from lineage_conformance import contract, contracts, facts, handles
@@ -22,7 +23,7 @@ from pytest_lineage.cov import files_of
 from pytest_lineage.doors import resolve
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
-from pytest_lineage.targets import Target, TargetError
+from pytest_lineage.targets import Store, Target, TargetError
 
 
 class Service:
@@ -71,6 +72,7 @@ class Service:
             "versions": contract.versions(self.packages),
             "python": sys.version.split()[0],
             "packages": list(self.packages),
+            "declared": _declared(self.target),
             "files": self.files,
             "pid": os.getpid(),
         }
@@ -200,6 +202,25 @@ class Service:
             self.stores.renew()  # a refused statement may leave a connection that answers nothing more
         return {"value": value}
 
+    def stage(
+        self, story: str, stage: int, thread: str, face: Face, store: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Play one stage of a handover on a store that the supervisor keeps; what is seen then.
+
+        `thread` is a label: the plan. `store` has ``id``, ``path`` and ``dsn``.
+        """
+        from lineage_conformance import handover
+
+        handle = self.opener.lent(Store(store["id"], Path(store["path"]), store.get("dsn")))
+        try:
+            half = halves(face)[0]
+            item = handover.get(story)
+            return {
+                "seen": handover.play(handle, half, item, stage, f"{thread}-{story}", self._beat.op)
+            }
+        finally:
+            handle.close()
+
     def _ruled_out(self, item: Law, face: Face) -> tuple[str, Verdict | None]:
         reason = item.not_applicable() or self.absent(face)
         if reason is None and item.faces and face not in item.faces:
@@ -275,6 +296,18 @@ def _ask_for_postgres(wire: Any) -> str:
     if "dsn" not in answer:
         raise TargetError(str(answer.get("error", "no PostgreSQL server")))
     return str(answer["dsn"])
+
+
+def _declared(target: Target) -> str:
+    """File and line of the target's factory, where it lies below the current directory; else empty."""
+    factory = inspect.unwrap(target.factory)
+    try:
+        file = inspect.getsourcefile(factory)
+        line = inspect.getsourcelines(factory)[1]
+        inside = Path(file or "").resolve().relative_to(Path.cwd())
+    except (TypeError, OSError, ValueError):
+        return ""
+    return f"{inside.as_posix()}:{line}"
 
 
 def _packages(module: str) -> tuple[str, ...]:

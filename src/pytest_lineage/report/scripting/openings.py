@@ -42,6 +42,8 @@ def opening(target: str, factory: Callable[..., Any] | None = None) -> Opening:
 
     The text is a built-in name, ``pkg.mod:factory``, ``./file.py:factory`` or an entry point's name.
     """
+    if target == "memory":
+        return _memory()
     if target in BUILTIN:
         return BUILTIN[target]
     where, _, attribute = target.rpartition(":")
@@ -97,6 +99,14 @@ def shaped(made: Opening, name: str, factory: Callable[..., Any] | None) -> Open
     return replace(made, manner="await") if inspect.iscoroutinefunction(factory) else made
 
 
+def _memory() -> Opening:
+    """LangGraph's in-memory saver under the name that the installed release gives it."""
+    from pytest_lineage import builtin
+
+    name = builtin.memory().__name__
+    return Opening(f"{name}()", (f"from langgraph.checkpoint.memory import {name}",))
+
+
 def _entry_point(name: str) -> str:
     for entry in metadata.entry_points(group="pytest_lineage.targets"):
         if entry.name == name:
@@ -133,7 +143,6 @@ _TEMPORARY = ("import tempfile",)
 _FILE = ('path = tempfile.mkdtemp() + "/checkpoints.sqlite"',)
 
 BUILTIN: dict[str, Opening] = {
-    "memory": Opening("InMemorySaver()", ("from langgraph.checkpoint.memory import InMemorySaver",)),
     "sqlite": Opening(
         "SqliteSaver.from_conn_string(path)",
         (*_TEMPORARY, "from langgraph.checkpoint.sqlite import SqliteSaver"), _FILE, "with",
@@ -152,4 +161,4 @@ BUILTIN: dict[str, Opening] = {
         'StrictSaver(Space.named("repro"))', ("from lineage_reference.saver import Space, StrictSaver",)
     ),
 }  # fmt: skip
-"""How the built-in targets are made."""
+"""How the built-in targets are made, `memory` apart."""
