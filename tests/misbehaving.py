@@ -69,6 +69,13 @@ class HangsInGet(InMemorySaver):
         return super().get_tuple(config)
 
 
+class HangsInDelete(InMemorySaver):
+    """Waits for ever when any thread is deleted."""
+
+    def delete_thread(self, thread_id: str) -> None:
+        threading.Event().wait()
+
+
 class HangsInC(InMemorySaver):
     """Is busy in one call of C code, which holds the interpreter, when writes are stored."""
 

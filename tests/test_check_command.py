@@ -100,6 +100,18 @@ def test_a_hang_is_a_verdict_and_the_run_goes_on(
     assert verdicts(document, "put.returns-its-config") == {"sync": "holds"}
 
 
+def test_a_hang_of_an_optional_operation_costs_its_own_laws_only(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, document, _ = check(
+        capsys, f"{FILE}:HangsInDelete", "--laws", "put.is-readable,delete.complete", "--face", "sync",
+        "--op-limit", "1",
+    )  # fmt: skip
+    assert code == 1
+    assert verdicts(document, "put.is-readable") == {"sync": "holds"}
+    assert verdicts(document, "delete.complete") == {"sync": "hangs"}
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX signals")
 def test_a_hang_shows_where_the_saver_stands(capsys: pytest.CaptureFixture[str]) -> None:
     _, document, _ = check(

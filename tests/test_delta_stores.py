@@ -653,3 +653,13 @@ def test_the_engine_passes_task_paths_through(run: Run) -> None:
     import inspect
 
     assert "task_path" in inspect.signature(run.saver.put_writes).parameters
+
+
+@pytest.mark.postgres
+def test_a_limit_in_the_future_leaves_the_only_copy(postgres: Any) -> None:
+    postgres.set_mode("read")
+    run = Run(DeltaSaver(StrictSaver(), postgres, trust_new=True))
+    run.put(log=["a"])
+    run.put(log=["a", "b"])
+    assert postgres.expire(postgres.clock() + 90 * DAY) == 0
+    assert run.get() == {"log": ["a", "b"]}

@@ -101,6 +101,7 @@ class Outcome:
                 {
                     "op": d.op,
                     "at": d.where,
+                    "path": list(d.path),
                     "expected": _shown(d.expected),
                     "got": _shown(d.got),
                 }
@@ -179,13 +180,21 @@ class Judge:
             return False
         wanted = signature(mine[0])
 
-        def still(candidate: Any) -> bool:
+        def shown(candidate: Any) -> list[Diff]:
             outcome.replays += 1
-            found = self.run(law, candidate, face).diffs
-            return any(signature(d) == wanted for d in found if law.lens(d))
+            found = [diff for diff in self.run(law, candidate, face).diffs if law.lens(diff)]
+            return found if any(signature(diff) == wanted for diff in found) else []
 
-        outcome.program = shrink(case, still)
-        final = [d for d in self.run(law, outcome.program, face).diffs if law.lens(d)]
+        def shown_alone(candidate: Any) -> list[Diff]:
+            self.stores.renew()
+            return shown(candidate)
+
+        outcome.program = shrink(case, lambda candidate: bool(shown(candidate)))
+        final = shown_alone(outcome.program)
+        if not final:
+            # What earlier replays left in the store took part: once more, each replay on a fresh one.
+            outcome.program = shrink(case, lambda candidate: bool(shown_alone(candidate)))
+            final = shown_alone(outcome.program)
         outcome.diffs = final or mine
         outcome.verdict = Verdict.BROKEN
         outcome.reason = sentence(outcome.diffs[0])

@@ -155,14 +155,18 @@ class PostgresStore(SqlStore):
                 self.query(
                     "DELETE FROM steps WHERE thread = ? AND ns = ? AND id = ?", (owner, ns, id)
                 )
-        self.query("UPDATE steps SET day = ? WHERE thread = ? AND day < ?", (today, owner, first))
-        for chain, upto in self.needed(staying).items():
+        needed = self.needed(staying)
+        for (chain,) in self.query(
+            "SELECT DISTINCT chain FROM blobs WHERE thread = ? AND day < ?", (owner, first)
+        ):
             self.query(
-                "UPDATE blobs SET day = ? WHERE thread = ? AND chain = ? AND pos <= ? AND day < ?",
-                (today, owner, chain, upto, first),
+                "DELETE FROM blobs WHERE thread = ? AND chain = ? AND pos > ? AND day < ?",
+                (owner, chain, needed.get(chain, -1), first),
             )
-        # What stays behind has to go even where its partition stays (the day of `first` itself is today).
-        self.query("DELETE FROM blobs WHERE thread = ? AND day < ?", (owner, first))
+        for table in ("steps", "blobs"):
+            self.query(
+                f"UPDATE {table} SET day = ? WHERE thread = ? AND day < ?", (today, owner, first)
+            )
         return gone
 
     def close(self) -> None:

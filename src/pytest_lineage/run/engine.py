@@ -102,6 +102,7 @@ class TargetRun:
         self._worker: Worker | None = None
         self._ended: dict[str, int] = {}
         self.cov_include: tuple[str, ...] = ()
+        self._assume: list[str] = []
 
     def start(self) -> dict[str, Any]:
         """Open the target and probe it; what it is. Raises `Unusable` or `SuiteFault`."""
@@ -124,6 +125,7 @@ class TargetRun:
                 "cov": self.options.cov if self.cov_include else "",
                 "cov_include": list(self.cov_include),
                 "path": list(self.options.path),
+                "assume": self._assume,
             },
             self._limits,
             self.options.python,
@@ -136,11 +138,26 @@ class TargetRun:
             except Unusable as error:
                 worker.tell({"error": str(error)})
             reply = worker.wait(self._limits.start)
+        if reply.event.get("event") == "opened":
+            reply = worker.wait(self._limits.op)
+            if reply.ended is not None and reply.ended.how == "hung" and self._hung_probe(reply.ended):
+                return self._start()
         event = self._checked(reply)
         self.about = {key: value for key, value in event.items() if key != "event"}
         if self._postgres.about:
             self.about["postgres"] = self._postgres.about
         return self.about
+
+    def _hung_probe(self, ended: Ended) -> bool:
+        """Note a probe that hung, so that the next worker leaves it out; False if it is not that."""
+        try:
+            probe = json.loads(ended.beat.text)["probe"]
+        except (ValueError, KeyError, TypeError):
+            return False
+        if probe in self._assume:
+            return False
+        self._assume.append(probe)
+        return True
 
     def judge(self, item: Law, face: str) -> Row:
         """The verdict about one law on one face."""

@@ -48,8 +48,9 @@ class Service:
             self.stores, start.get("profile", "quick"), self._tell, builtin.referee(self.target.kind)
         )
         self._group = ""
+        wire.say("opened")
         try:
-            self._probe(bool(start.get("allow_nonempty")))
+            self._probe(bool(start.get("allow_nonempty")), frozenset(start.get("assume", ())))
         except BaseException:
             self.opener.close()
             raise
@@ -86,7 +87,8 @@ class Service:
                 return self.halves[half]
         return None
 
-    def _probe(self, allow_nonempty: bool) -> None:
+    def _probe(self, allow_nonempty: bool, assume: frozenset[str]) -> None:
+        """Look what is there. A probe that hung is in `assume`: its laws will show the hang."""
         self.stores.renew()
         session_key = 1
         handle = self.opener.open(session_key)
@@ -95,18 +97,27 @@ class Service:
         self.packages = _packages(type(handle.saver).__module__)
         try:
             if not allow_nonempty and self.target.kind == "saver":
-                self._refuse_others_data(handle)
+                if self._asked("empty", assume):
+                    self._refuse_others_data(handle)
+                elif not self.opener.takes_store:
+                    raise TargetError(
+                        f"{self.target.name}: list() gives no answer, so whether the target holds data cannot be "
+                        "told. Let the factory take `store`, or pass --allow-nonempty."
+                    )
             self.halves: dict[Half, str] = {}
             self.missing: dict[Half, dict[str, str]] = {}
             for half in ("sync", "async"):
-                there, reason = self._present(handle, half)
+                there, reason = True, ""
+                if self._asked(f"{half}.basics", assume):
+                    there, reason = self._present(handle, half)
                 self.halves[half] = "" if there else reason
                 self.missing[half] = {}
                 if there and self.target.kind == "saver":
                     self.missing[half] = {
                         op: why
                         for op in handles.OPTIONAL
-                        if (why := handles.capability(handle, half, op)) is not None
+                        if self._asked(f"{half}.{op}", assume)
+                        and (why := handles.capability(handle, half, op)) is not None
                     }
                 elif there:
                     self.missing[half] = self._optional(handle, half)
@@ -118,6 +129,11 @@ class Service:
             raise TargetError(
                 f"{self.target.name}: {self.saver_class} has neither a sync nor an async half ({reasons})"
             )
+
+    def _asked(self, probe: str, assume: frozenset[str]) -> bool:
+        """Tell the supervisor which probe runs next; False for one that is not to be run again."""
+        self._beat.program(json.dumps({"probe": probe}).encode())
+        return probe not in assume
 
     def _present(self, handle: Handle, half: Half) -> tuple[bool, str]:
         if self.target.kind == "saver":

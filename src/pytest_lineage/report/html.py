@@ -1,0 +1,310 @@
+"""The report as one HTML page that needs no network and runs no script but its own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pytest_lineage.report import gist, html_failure
+from pytest_lineage.report.gist import Failure, Row
+from pytest_lineage.report.style import clip, safe
+
+PAGE = Path(__file__).parent / "page"
+
+ROOM = 1_400_000
+"""Bytes that failures may take together; those after are listed in a line each."""
+
+MANY = 6
+"""Columns from which the heads of the law table stand upright."""
+
+WORDS = {
+    "b": ("✗", "broken"), "x": ("✗", "hangs"), "f": ("f", "fixed"), "l": ("!", "broken, fails no run"),
+    "i": ("?", "no verdict"), "e": ("e", "the engine's fault"), "k": ("k", "known"), "r": ("✓", "refuses cleanly"),
+    "h": ("✓", "holds"), "n": ("·", "does not apply"),
+}  # fmt: skip
+"""Verdicts by letter, worst first: the mark and the words."""
+
+LETTERS = {
+    "broken": "b", "hangs": "x", "fixed": "f", "inconclusive": "i", "engine": "e", "known": "k",
+    "refused": "r", "holds": "h", "not-applicable": "n",
+}  # fmt: skip
+SHOWN = (("b", "broken"), ("x", "hangs"), ("l", "broken, fails no run"), ("f", "fixed"), ("k", "known"),
+         ("i", "no verdict"), ("e", "the engine's fault"), ("h", "holds"), ("r", "refuses cleanly"),
+         ("n", "does not apply"))  # fmt: skip
+
+
+def esc(text: object) -> str:
+    """Text as HTML: no tag, no attribute's end, and nothing that moves or hides what is around it."""
+    return escape(safe(text), quote=True)
+
+
+def render(document: Mapping[str, Any]) -> str:
+    """The whole page."""
+    script = (PAGE / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    rows: dict[str, list[Row]] = {target["name"]: [] for target in document["targets"]}
+    for row in document["laws"]:
+        rows.setdefault(row["target"], []).append(row)
+    names = list(rows)
+    failures = [f for name in names for f in gist.failures({**document, "laws": rows[name]}, name)]
+    failures.sort(key=lambda failure: gist._rank(failure.level))
+    anchors = {(f.row["target"], f.row["law"]): f"f{number}" for number, f in enumerate(failures, 1)}
+    for number, failure in enumerate(failures, 1):
+        for law in failure.folded:
+            anchors.setdefault((failure.row["target"], law), f"f{number}")
+    word = _overall(document)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer">',
+        f"<title>{word}: pytest-lineage</title>",
+        f"<style>{(PAGE / 'style.css').read_text(encoding='utf-8')}</style></head><body>",
+        '<a class="skip" href="#laws">Skip to the laws</a>',
+        *_head(document),
+        "<main>",
+        *_cards(document, names),
+        *_notes(document),
+        *_form(document, names, rows),
+        *_failures(document, failures, names),
+        *_groups(document, rows),
+        *_laws(document, rows, anchors),
+        *_left_out(document, rows, names),
+        "</main>",
+        f"<script>{script}</script></body></html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _overall(document: Mapping[str, Any]) -> str:
+    order = ("ERROR", "BROKEN", "FIXED", "INCOMPLETE", "GOOD")
+    found = [gist.verdict(document, target).word for target in document["targets"]]
+    return min(found, key=order.index) if found else "INCOMPLETE"
+
+
+def _head(document: Mapping[str, Any]) -> Iterator[str]:
+    kind = "" if document.get("kind", "saver") == "saver" else f" of kind {esc(document['kind'])}"
+    packages = ", ".join(f"{esc(name)}&nbsp;{esc(version)}" for name, version in document["versions"].items())
+    yield "<header><h1>Does it keep LangGraph's promises?</h1>"
+    yield (
+        f'<p class="soft small">{gist.many(len(document["targets"]), "target")}{kind}, profile '
+        f"{esc(document.get('profile', '?'))}. Python {esc(document.get('python', '?'))} on "
+        f"{esc(document.get('platform', '?'))}; {packages}</p></header>"
+    )
+
+
+def _cards(document: Mapping[str, Any], names: list[str]) -> Iterator[str]:
+    yield '<ul class="cards" aria-label="Verdicts">'
+    for target in document["targets"]:
+        verdict = gist.verdict(document, target)
+        facts = [esc(target["class"])] if target.get("class") else []
+        facts += [f"{esc(name)} {esc(v)}" for name, v in (target.get("versions") or {}).items()]
+        yield (
+            f'<li class="card {verdict.word}" data-t="{names.index(target["name"])}"><h3>{esc(clip(target["name"], 200))}'
+            f"</h3><p><b>{verdict.word}</b> — {esc(verdict.text)}, {verdict.seconds:.1f} s</p>"
+            + (f'<p class="small soft">{", ".join(facts)}</p>' if facts else "")
+        )
+        for key in ("error", "fault"):
+            if target.get(key):
+                yield f"<pre>{esc_lines(clip(str(target[key]), 3000))}</pre>"
+        yield "</li>"
+    yield "</ul>"
+
+
+def esc_lines(text: str) -> str:
+    """Text of several lines as HTML."""
+    return "\n".join(esc(line) for line in text.split("\n"))
+
+
+def _notes(document: Mapping[str, Any]) -> Iterator[str]:
+    notes = gist.known(document)
+    if notes:
+        items = "".join(f"<li><b>{esc(label)}</b>: {esc(clip(text, 600))}</li>" for label, text in notes)
+        yield f'<ul class="why">{items}</ul>'
+
+
+def _form(document: Mapping[str, Any], names: list[str], rows: Mapping[str, list[Row]]) -> Iterator[str]:
+    used = {letter(row) for some in rows.values() for row in some}
+    groups = dict.fromkeys(row["group"] for some in rows.values() for row in some)
+    levels = [level for level in gist.LEVELS if any(r["level"] == level for some in rows.values() for r in some)]
+    yield '<h2 id="find">Find</h2><form hidden role="search" aria-labelledby="find">'
+    yield '<label><span>Text (<kbd>/</kbd>)</span><input type="search" name="q" autocomplete="off"></label>'
+    if len(names) > 1:
+        yield _select("target", "Target", [(str(n), clip(name, 60)) for n, name in enumerate(names)])
+    yield _select("group", "Group", [(group, group) for group in groups])
+    yield _select("level", "Level", [(level, level) for level in levels])
+    yield _select("verdict", "Verdict", [(key, words) for key, words in SHOWN if key in used])
+    yield '<button type="reset">Show all</button></form><p role="status" class="soft small"></p>'
+
+
+def _select(name: str, label: str, options: Iterable[tuple[str, str]]) -> str:
+    items = "".join(f'<option value="{esc(key)}">{esc(text)}</option>' for key, text in options)
+    return f'<label>{label}<select name="{name}"><option value="">all</option>{items}</select></label>'
+
+
+def letter(row: Row) -> str:
+    """The letter of a verdict."""
+    if row["verdict"] in gist.BAD and (row["level"] != "MUST" or row.get("advisory")):
+        return "l"
+    return LETTERS.get(row["verdict"], "i")
+
+
+# -- failures ----------------------------------------------------------------------------------------
+
+
+def _failures(document: Mapping[str, Any], failures: list[Failure], names: list[str]) -> Iterator[str]:
+    yield f"<h2>Failures ({len(failures)})</h2>"
+    if not failures:
+        yield "<p>Nothing that is new is broken.</p>"
+        yield '<button type="button" id="all" hidden></button>'
+        return
+    yield '<button type="button" id="all" aria-pressed="false">Open all</button>'
+    room = ROOM
+    for number, failure in enumerate(failures, 1):
+        seen = {letter(row) for row in (failure.row, *(r for some in failure.folded.values() for r in some))}
+        text = html_failure.render(
+            failure, document, f"f{number}", names.index(failure.row["target"]), "".join(sorted(seen)), room > 0
+        )
+        room -= len(text)
+        yield text
+    yield '<p id="none" hidden>No failure fits what is looked for.</p>'
+
+
+# -- tables ------------------------------------------------------------------------------------------
+
+
+def _groups(document: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Iterator[str]:
+    """Targets down, groups across where there are several; else groups down, faces across."""
+    groups = list(dict.fromkeys(row["group"] for some in rows.values() for row in some))
+    if not groups:
+        return
+    yield '<h2 id="groups">Groups</h2><div class="scroll" role="region" tabindex="0" aria-labelledby="groups">'
+    if len(rows) == 1:
+        (table,) = (gist.counts(some) for some in rows.values())
+        faces = gist.faces_of(table)
+        yield from _table("How often the laws of each group hold on each face, and how often they do not", "group", faces, groups,
+                          lambda group, face: table.get(group, {}).get(face, Counter()))  # fmt: skip
+    else:
+        summed = {
+            name: {group: sum(line.values(), Counter()) for group, line in gist.counts(some).items()}
+            for name, some in rows.items()
+        }
+        yield from _table("How often the laws of each group hold on each target, all faces together, and how often they do not", "target", groups, list(rows),
+                          lambda name, group: summed[name].get(group, Counter()))  # fmt: skip
+    yield "</div>"
+    yield f'<p class="soft small">{_legend(rows)}</p>'
+
+
+def _legend(rows: Mapping[str, list[Row]]) -> str:
+    used = {letter(row) for some in rows.values() for row in some}
+    meant: dict[str, list[str]] = {}
+    for key, (mark, words) in WORDS.items():
+        if key in used:
+            meant.setdefault(mark, []).append(words)
+    return ", ".join(f"{mark} {' or '.join(words)}" for mark, words in meant.items())
+
+
+def _table(caption: str, first: str, heads: list[str], lines: list[str], counted: Any) -> Iterator[str]:
+    many = ' class="many"' if len(heads) > MANY else ""
+    yield f"<table{many}><caption>{caption}</caption><thead><tr><th scope=col>{first}</th>"
+    yield "".join(f"<th scope=col>{esc(clip(head, 60))}</th>" for head in heads) + "</tr></thead><tbody>"
+    for line in lines:
+        cells = []
+        for head in heads:
+            text, colors = gist.cell(counted(line, head))
+            kind = {"red": "b", "yellow": "l", "green": "h"}.get(colors[0], "n")
+            cells.append(f"<td class={kind}>{text}</td>")
+        yield f"<tr><th scope=row>{esc(clip(line, 80))}</th>{''.join(cells)}</tr>"
+    yield "</tbody></table>"
+
+
+def _laws(
+    document: Mapping[str, Any], rows: Mapping[str, list[Row]], anchors: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
+    laws: dict[str, Row] = {}
+    cells: dict[tuple[str, str], list[Row]] = {}
+    one = len(rows) == 1
+    for name, some in rows.items():
+        for row in some:
+            laws.setdefault(row["law"], row)
+            cells.setdefault((row["law"], row["face"] if one else name), []).append(row)
+    if not laws:
+        return
+    heads = [f for f in gist.FACES if any((law, f) in cells for law in laws)] if one else list(rows)
+    many = ' class="many"' if len(heads) > MANY else ""
+    yield f'<h2 id="list">Laws ({len(laws)})</h2><div class="scroll" id="laws" role="region" tabindex="0" aria-labelledby="list">'
+    across = "face" if one else "target"
+    yield f"<table{many}><caption>What each law came to on each {across}</caption><thead><tr><th scope=col>law</th>"
+    yield "".join(f"<th scope=col data-t={n}>{esc(clip(head, 60))}</th>" if not one else f"<th scope=col>{esc(head)}</th>"
+                  for n, head in enumerate(heads)) + "</tr></thead>"  # fmt: skip
+    group = None
+    for law, first in laws.items():
+        if first["group"] != group:
+            yield "</tbody>" if group is not None else ""
+            group = first["group"]
+            yield f'<tbody><tr><th scope=rowgroup colspan={len(heads) + 1}><span>{esc(group)}</span></th></tr>'
+        yield _law(law, first, heads, cells, anchors, one)
+    yield "</tbody></table></div>"
+
+
+def _law(
+    law: str, first: Row, heads: list[str], cells: Mapping[tuple[str, str], list[Row]],
+    anchors: Mapping[tuple[str, str], str], one: bool,
+) -> str:  # fmt: skip
+    found = [cells.get((law, head), []) for head in heads]
+    letters = ["".join(sorted({letter(row) for row in some})) or "n" for some in found]
+    seen = " ".join(letters) if not one else "".join(sorted(set("".join(letters))))
+    made = []
+    for number, some in enumerate(found):
+        column = "" if one else f" data-t={number}"
+        made.append(_cell(some, anchors, column))
+    return (
+        f'<tr data-v="{seen}" data-l="{esc(first["level"])}" data-g="{esc(first["group"])}"><th scope=row>'
+        f'<span class=id>{esc(law)}</span> <span class="soft small">{esc(first["level"])}</span>'
+        f'<div class="s soft small">{esc(clip(str(first.get("sentence") or ""), 400))}</div></th>{"".join(made)}</tr>'
+    )
+
+
+def _cell(some: list[Row], anchors: Mapping[tuple[str, str], str], column: str) -> str:
+    if not some:
+        return f"<td class=n{column}><span class=vh>not run</span></td>"
+    letters = Counter(letter(row) for row in some)
+    worst = next(key for key in WORDS if key in letters)
+    mark, words = WORDS[worst]
+    told = sum(count for key, count in letters.items() if key != "n")
+    number = f" {letters[worst]}/{told}" if len(some) > 1 and worst in "bxlfike" and letters[worst] < told else ""
+    text = f"{mark}{number}<span class=vh> {words}</span>"
+    row = next(row for row in some if letter(row) == worst)
+    anchor = anchors.get((row["target"], row["law"])) if worst in "bxl" else None
+    title = ""
+    if worst in "fike" and row.get("reason"):
+        title = f' title="{esc(clip(str(row["reason"]), 160))}"'
+    return f"<td class={worst}{column}{title}>" + (f"<a href=#{anchor}>{text}</a>" if anchor else text) + "</td>"
+
+
+def _left_out(document: Mapping[str, Any], rows: Mapping[str, list[Row]], names: list[str]) -> Iterator[str]:
+    parts: list[str] = []
+    for target in document["targets"]:
+        name = target["name"]
+        items = [f"no {faces} face: {reason}" for faces, reason in gist.absent(target)]
+        for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
+            items += [f"declared {word} {what}: {why}" for what, why in (target.get(key) or {}).items()]
+        if target.get("postgres"):
+            items.append(f"PostgreSQL: {target['postgres']}")
+        for verdict, words in gist.LEFT_OUT:
+            for _, reason, some in gist.reasons(rows[name], verdict)[:12]:
+                items.append(f"{words} ({len(some)}): {clip(reason, 300)} ({gist.laws_of(some)})")
+        if items:
+            shown = "".join(f"<li>{esc(clip(item, 500))}</li>" for item in items)
+            number = names.index(name)
+            parts.append(f'<details data-t="{number}"><summary>{esc(clip(name, 200))}</summary><ul class="why">{shown}</ul></details>')
+    if parts:
+        yield "<h2>What was not judged, and why</h2>"
+        yield from parts
