@@ -151,9 +151,7 @@ class Gather:
             "file": file.name,
             "fail_on": self.settings.fail_on,
             "problems": list(
-                made.finish(
-                    [r.name for r in self._reports], self.settings.kind, self._narrowed()
-                )
+                made.finish([r.name for r in self._reports], self.settings.kind, self._narrowed())
             ),
             "unreviewed": made.unreviewed(chosen(self.settings.laws, self.settings.kind)),
         }

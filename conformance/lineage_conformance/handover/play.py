@@ -49,6 +49,10 @@ class _Scene:
 
     def play(self, stage: Stage) -> dict[str, Any]:
         seen: dict[str, Any] = {}
+        if stage.do in ("resume", "go-on"):
+            # Tasks that waited for a sibling did so in an earlier stage; the sibling does not run again.
+            for tool in self.builder.shape.tools:
+                self.driver.gates.post("landed", tool.name)
         try:
             outcome = self._do(stage)
             if outcome is not None and outcome.error and stage.do != "stop":

@@ -38,7 +38,7 @@ class Story:
 
 
 PAIR = (Tool("a"), Tool("b", ("after:a", "ask")))
-FAILING = (Tool("a"), Tool("b", ("after:a", "raise")), Tool("c"))
+FAILING = (Tool("a"), Tool("b", ("after:a", "after:c", "raise")), Tool("c"))
 GO_ON = Stage("go-on")
 TURNS = (Stage("invoke", "two"), Stage("invoke", "three"), Stage("invoke", "four"))
 

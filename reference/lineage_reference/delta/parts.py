@@ -92,7 +92,7 @@ def diff(old: Part, data: bytes, count: int, item: Callable[[int], bytes]) -> tu
             if not after(place + len(fresh) + 1, here + len(made)):
                 if places is None:
                     places = {}
-                    for index, each in enumerate(old.items()):
+                    for index, each in enumerate(old.items(place), place):
                         places.setdefault(each, []).append(index)
                 found = next((n for n in places.get(made, ()) if n >= place), -1)
         if found < 0:

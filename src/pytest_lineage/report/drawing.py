@@ -31,11 +31,14 @@ def svg(ops: Sequence[Op], difference: Mapping[str, Any]) -> str:
     return drawn.svg() if drawn.nodes else ""
 
 
-def _draw(drawn: _Drawing, place: tuple[str, str], nodes: Mapping[int, Any], marks: Mapping[Any, str]) -> None:
+def _draw(
+    drawn: _Drawing, place: tuple[str, str], nodes: Mapping[int, Any], marks: Mapping[Any, str]
+) -> None:
     children: dict[int | None, list[Any]] = {}
     for node in sorted(nodes.values(), key=lambda node: node.id):
         parent = node.parent if node.parent in nodes and node.parent != node.id else None
         children.setdefault(parent, []).append(node)
+    queue: list[tuple[Any, int, tuple[int, int] | None]]
     queue = [(node, 0, None) for node in reversed(children.get(None, []))]
     while queue and drawn.nodes < MOST:
         node, depth, above = queue.pop()

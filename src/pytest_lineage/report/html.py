@@ -16,8 +16,11 @@ from pytest_lineage.report.style import clip, safe
 
 PAGE = Path(__file__).parent / "page"
 
-ROOM = 1_400_000
-"""Bytes that failures may take together; those after are listed in a line each."""
+ROOM = 1_200_000
+"""Characters that failures may take together; those after are listed in a line each."""
+
+LINES = 200_000
+"""Characters that those lines may take; what is left is counted."""
 
 MANY = 6
 """Columns from which the heads of the law table stand upright."""
@@ -47,15 +50,19 @@ def render(document: Mapping[str, Any]) -> str:
     """The whole page."""
     script = (PAGE / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
     rows: dict[str, list[Row]] = {target["name"]: [] for target in document["targets"]}
     for row in document["laws"]:
         rows.setdefault(row["target"], []).append(row)
     names = list(rows)
     failures = [f for name in names for f in gist.failures({**document, "laws": rows[name]}, name)]
     failures.sort(key=lambda failure: gist._rank(failure.level))
-    anchors = {(f.row["target"], f.row["law"]): f"f{number}" for number, f in enumerate(failures, 1)}
-    for number, failure in enumerate(failures, 1):
+    told, shown = _failures(document, failures, names)
+    anchors = {(f.row["target"], f.row["law"]): f"f{n}" for n, f in enumerate(failures[:shown], 1)}
+    for number, failure in enumerate(failures[:shown], 1):
         for law in failure.folded:
             anchors.setdefault((failure.row["target"], law), f"f{number}")
     word = _overall(document)
@@ -73,7 +80,7 @@ def render(document: Mapping[str, Any]) -> str:
         *_cards(document, names),
         *_notes(document),
         *_form(document, names, rows),
-        *_failures(document, failures, names),
+        *told,
         *_groups(document, rows),
         *_laws(document, rows, anchors),
         *_left_out(document, rows, names),
@@ -91,7 +98,9 @@ def _overall(document: Mapping[str, Any]) -> str:
 
 def _head(document: Mapping[str, Any]) -> Iterator[str]:
     kind = "" if document.get("kind", "saver") == "saver" else f" of kind {esc(document['kind'])}"
-    packages = ", ".join(f"{esc(name)}&nbsp;{esc(version)}" for name, version in document["versions"].items())
+    packages = ", ".join(
+        f"{esc(name)}&nbsp;{esc(version)}" for name, version in document["versions"].items()
+    )
     yield "<header><h1>Does it keep LangGraph's promises?</h1>"
     yield (
         f'<p class="soft small">{gist.many(len(document["targets"]), "target")}{kind}, profile '
@@ -107,8 +116,8 @@ def _cards(document: Mapping[str, Any], names: list[str]) -> Iterator[str]:
         facts = [esc(target["class"])] if target.get("class") else []
         facts += [f"{esc(name)} {esc(v)}" for name, v in (target.get("versions") or {}).items()]
         yield (
-            f'<li class="card {verdict.word}" data-t="{names.index(target["name"])}"><h3>{esc(clip(target["name"], 200))}'
-            f"</h3><p><b>{verdict.word}</b> — {esc(verdict.text)}, {verdict.seconds:.1f} s</p>"
+            f'<li class="card {verdict.word}" data-t="{names.index(target["name"])}">'
+            f"<h3>{esc(clip(target['name'], 200))}</h3><p><b>{verdict.word}</b> — {esc(verdict.text)}, {verdict.seconds:.1f} s</p>"
             + (f'<p class="small soft">{", ".join(facts)}</p>' if facts else "")
         )
         for key in ("error", "fault"):
@@ -126,18 +135,28 @@ def esc_lines(text: str) -> str:
 def _notes(document: Mapping[str, Any]) -> Iterator[str]:
     notes = gist.known(document)
     if notes:
-        items = "".join(f"<li><b>{esc(label)}</b>: {esc(clip(text, 600))}</li>" for label, text in notes)
+        items = "".join(
+            f"<li><b>{esc(label)}</b>: {esc(clip(text, 600))}</li>" for label, text in notes
+        )
         yield f'<ul class="why">{items}</ul>'
 
 
-def _form(document: Mapping[str, Any], names: list[str], rows: Mapping[str, list[Row]]) -> Iterator[str]:
+def _form(
+    document: Mapping[str, Any], names: list[str], rows: Mapping[str, list[Row]]
+) -> Iterator[str]:
     used = {letter(row) for some in rows.values() for row in some}
     groups = dict.fromkeys(row["group"] for some in rows.values() for row in some)
-    levels = [level for level in gist.LEVELS if any(r["level"] == level for some in rows.values() for r in some)]
+    levels = [
+        level
+        for level in gist.LEVELS
+        if any(r["level"] == level for some in rows.values() for r in some)
+    ]
     yield '<h2 id="find">Find</h2><form hidden role="search" aria-labelledby="find">'
     yield '<label><span>Text (<kbd>/</kbd>)</span><input type="search" name="q" autocomplete="off"></label>'
     if len(names) > 1:
-        yield _select("target", "Target", [(str(n), clip(name, 60)) for n, name in enumerate(names)])
+        yield _select(
+            "target", "Target", [(str(n), clip(name, 60)) for n, name in enumerate(names)]
+        )
     yield _select("group", "Group", [(group, group) for group in groups])
     yield _select("level", "Level", [(level, level) for level in levels])
     yield _select("verdict", "Verdict", [(key, words) for key, words in SHOWN if key in used])
@@ -146,7 +165,9 @@ def _form(document: Mapping[str, Any], names: list[str], rows: Mapping[str, list
 
 def _select(name: str, label: str, options: Iterable[tuple[str, str]]) -> str:
     items = "".join(f'<option value="{esc(key)}">{esc(text)}</option>' for key, text in options)
-    return f'<label>{label}<select name="{name}"><option value="">all</option>{items}</select></label>'
+    return (
+        f'<label>{label}<select name="{name}"><option value="">all</option>{items}</select></label>'
+    )
 
 
 def letter(row: Row) -> str:
@@ -159,22 +180,30 @@ def letter(row: Row) -> str:
 # -- failures ----------------------------------------------------------------------------------------
 
 
-def _failures(document: Mapping[str, Any], failures: list[Failure], names: list[str]) -> Iterator[str]:
-    yield f"<h2>Failures ({len(failures)})</h2>"
+def _failures(
+    document: Mapping[str, Any], failures: list[Failure], names: list[str]
+) -> tuple[list[str], int]:
+    """The section of the failures, and how many of them it holds."""
+    lines = [f"<h2>Failures ({len(failures)})</h2>"]
     if not failures:
-        yield "<p>Nothing that is new is broken.</p>"
-        yield '<button type="button" id="all" hidden></button>'
-        return
-    yield '<button type="button" id="all" aria-pressed="false">Open all</button>'
-    room = ROOM
-    for number, failure in enumerate(failures, 1):
-        seen = {letter(row) for row in (failure.row, *(r for some in failure.folded.values() for r in some))}
-        text = html_failure.render(
-            failure, document, f"f{number}", names.index(failure.row["target"]), "".join(sorted(seen)), room > 0
-        )
+        none = '<p>Nothing is broken that is not known.</p><button type="button" id="all" hidden></button>'
+        return [*lines, none], 0
+    lines.append('<button type="button" id="all" aria-pressed="false">Open all</button>')
+    room, shown = ROOM, 0
+    while shown < len(failures) and room > -LINES:
+        failure = failures[shown]
+        shown += 1
+        folded = (row for some in failure.folded.values() for row in some)
+        seen = "".join(sorted({letter(row) for row in (failure.row, *folded)}))
+        target = names.index(failure.row["target"])
+        text = html_failure.render(failure, document, f"f{shown}", target, seen, room > 0)
         room -= len(text)
-        yield text
-    yield '<p id="none" hidden>No failure fits what is looked for.</p>'
+        lines.append(text)
+    if shown < len(failures):
+        lines.append(
+            f"<p>... and {gist.many(len(failures) - shown, 'more failure')}, left out.</p>"
+        )
+    return [*lines, '<p id="none" hidden>No failure fits what is looked for.</p>'], shown
 
 
 # -- tables ------------------------------------------------------------------------------------------
@@ -189,15 +218,17 @@ def _groups(document: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Itera
     if len(rows) == 1:
         (table,) = (gist.counts(some) for some in rows.values())
         faces = gist.faces_of(table)
-        yield from _table("How often the laws of each group hold on each face, and how often they do not", "group", faces, groups,
-                          lambda group, face: table.get(group, {}).get(face, Counter()))  # fmt: skip
+        caption = "How often the laws of each group hold on each face, and how often they do not"
+        cells = {(g, f): counted for g, line in table.items() for f, counted in line.items()}
+        yield from _table(caption, "group", faces, groups, cells)
     else:
-        summed = {
-            name: {group: sum(line.values(), Counter()) for group, line in gist.counts(some).items()}
+        caption = "How often the laws of each group hold on each target, and how often they do not"
+        cells = {
+            (name, group): sum(line.values(), Counter())
             for name, some in rows.items()
+            for group, line in gist.counts(some).items()
         }
-        yield from _table("How often the laws of each group hold on each target, all faces together, and how often they do not", "target", groups, list(rows),
-                          lambda name, group: summed[name].get(group, Counter()))  # fmt: skip
+        yield from _table(caption, "target", groups, list(rows), cells)
     yield "</div>"
     yield f'<p class="soft small">{_legend(rows)}</p>'
 
@@ -211,14 +242,23 @@ def _legend(rows: Mapping[str, list[Row]]) -> str:
     return ", ".join(f"{mark} {' or '.join(words)}" for mark, words in meant.items())
 
 
-def _table(caption: str, first: str, heads: list[str], lines: list[str], counted: Any) -> Iterator[str]:
+def _table(
+    caption: str,
+    first: str,
+    heads: list[str],
+    lines: list[str],
+    counted: Mapping[tuple[str, str], Counter[str]],
+) -> Iterator[str]:
     many = ' class="many"' if len(heads) > MANY else ""
     yield f"<table{many}><caption>{caption}</caption><thead><tr><th scope=col>{first}</th>"
-    yield "".join(f"<th scope=col>{esc(clip(head, 60))}</th>" for head in heads) + "</tr></thead><tbody>"
+    yield (
+        "".join(f"<th scope=col>{esc(clip(head, 60))}</th>" for head in heads)
+        + "</tr></thead><tbody>"
+    )
     for line in lines:
         cells = []
         for head in heads:
-            text, colors = gist.cell(counted(line, head))
+            text, colors = gist.cell(counted.get((line, head), Counter()))
             kind = {"red": "b", "yellow": "l", "green": "h"}.get(colors[0], "n")
             cells.append(f"<td class={kind}>{text}</td>")
         yield f"<tr><th scope=row>{esc(clip(line, 80))}</th>{''.join(cells)}</tr>"
@@ -226,7 +266,9 @@ def _table(caption: str, first: str, heads: list[str], lines: list[str], counted
 
 
 def _laws(
-    document: Mapping[str, Any], rows: Mapping[str, list[Row]], anchors: Mapping[tuple[str, str], str]
+    document: Mapping[str, Any],
+    rows: Mapping[str, list[Row]],
+    anchors: Mapping[tuple[str, str], str],
 ) -> Iterator[str]:
     laws: dict[str, Row] = {}
     cells: dict[tuple[str, str], list[Row]] = {}
@@ -239,17 +281,21 @@ def _laws(
         return
     heads = [f for f in gist.FACES if any((law, f) in cells for law in laws)] if one else list(rows)
     many = ' class="many"' if len(heads) > MANY else ""
-    yield f'<h2 id="list">Laws ({len(laws)})</h2><div class="scroll" id="laws" role="region" tabindex="0" aria-labelledby="list">'
+    yield f'<h2 id="list">Laws ({len(laws)})</h2>'
+    yield '<div class="scroll" id="laws" role="region" tabindex="0" aria-labelledby="list">'
     across = "face" if one else "target"
     yield f"<table{many}><caption>What each law came to on each {across}</caption><thead><tr><th scope=col>law</th>"
-    yield "".join(f"<th scope=col data-t={n}>{esc(clip(head, 60))}</th>" if not one else f"<th scope=col>{esc(head)}</th>"
-                  for n, head in enumerate(heads)) + "</tr></thead>"  # fmt: skip
+    columns = ["" if one else f" data-t={number}" for number in range(len(heads))]
+    shown = (
+        f"<th scope=col{c}>{esc(clip(h, 60))}</th>" for c, h in zip(columns, heads, strict=True)
+    )
+    yield "".join(shown) + "</tr></thead>"
     group = None
     for law, first in laws.items():
         if first["group"] != group:
             yield "</tbody>" if group is not None else ""
             group = first["group"]
-            yield f'<tbody><tr><th scope=rowgroup colspan={len(heads) + 1}><span>{esc(group)}</span></th></tr>'
+            yield f"<tbody><tr><th scope=rowgroup colspan={len(heads) + 1}><span>{esc(group)}</span></th></tr>"
         yield _law(law, first, heads, cells, anchors, one)
     yield "</tbody></table></div>"
 
@@ -279,23 +325,35 @@ def _cell(some: list[Row], anchors: Mapping[tuple[str, str], str], column: str) 
     worst = next(key for key in WORDS if key in letters)
     mark, words = WORDS[worst]
     told = sum(count for key, count in letters.items() if key != "n")
-    number = f" {letters[worst]}/{told}" if len(some) > 1 and worst in "bxlfike" and letters[worst] < told else ""
+    number = (
+        f" {letters[worst]}/{told}"
+        if len(some) > 1 and worst in "bxlfike" and letters[worst] < told
+        else ""
+    )
     text = f"{mark}{number}<span class=vh> {words}</span>"
     row = next(row for row in some if letter(row) == worst)
     anchor = anchors.get((row["target"], row["law"])) if worst in "bxl" else None
     title = ""
     if worst in "fike" and row.get("reason"):
         title = f' title="{esc(clip(str(row["reason"]), 160))}"'
-    return f"<td class={worst}{column}{title}>" + (f"<a href=#{anchor}>{text}</a>" if anchor else text) + "</td>"
+    return (
+        f"<td class={worst}{column}{title}>"
+        + (f"<a href=#{anchor}>{text}</a>" if anchor else text)
+        + "</td>"
+    )
 
 
-def _left_out(document: Mapping[str, Any], rows: Mapping[str, list[Row]], names: list[str]) -> Iterator[str]:
+def _left_out(
+    document: Mapping[str, Any], rows: Mapping[str, list[Row]], names: list[str]
+) -> Iterator[str]:
     parts: list[str] = []
     for target in document["targets"]:
         name = target["name"]
         items = [f"no {faces} face: {reason}" for faces, reason in gist.absent(target)]
         for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
-            items += [f"declared {word} {what}: {why}" for what, why in (target.get(key) or {}).items()]
+            items += [
+                f"declared {word} {what}: {why}" for what, why in (target.get(key) or {}).items()
+            ]
         if target.get("postgres"):
             items.append(f"PostgreSQL: {target['postgres']}")
         for verdict, words in gist.LEFT_OUT:
@@ -304,7 +362,8 @@ def _left_out(document: Mapping[str, Any], rows: Mapping[str, list[Row]], names:
         if items:
             shown = "".join(f"<li>{esc(clip(item, 500))}</li>" for item in items)
             number = names.index(name)
-            parts.append(f'<details data-t="{number}"><summary>{esc(clip(name, 200))}</summary><ul class="why">{shown}</ul></details>')
+            head = f'<details data-t="{number}"><summary>{esc(clip(name, 200))}</summary>'
+            parts.append(f'{head}<ul class="why">{shown}</ul></details>')
     if parts:
         yield "<h2>What was not judged, and why</h2>"
         yield from parts

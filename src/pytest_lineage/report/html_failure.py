@@ -38,7 +38,7 @@ def render(
         f'{_esc(row["verdict"])}</span> <span class="id">{_esc(row["law"])}</span> on {_esc(faces)}{of}'
         f'<span class="small soft">{_esc(row.get("sentence", ""), 400)}</span></summary><div>'
     )
-    parts = list(_body(failure, document)) if whole else ["<p>Left out to keep the page small.</p>", _again(failure, document)]
+    parts = list(_body(failure, document)) if whole else ["<p>Left out to keep the page small.</p>"]
     return head + "\n".join(parts) + "</div></details>"
 
 
@@ -84,7 +84,9 @@ def _program(program: Any, ops: list[Any], difference: Mapping[str, Any]) -> Ite
         wrong = number == difference.get("op")
         text = "\n".join(_esc(line) for line in step)
         mark = "<span class=vh>it shows here: </span>" if wrong else ""
-        lines.append(f"<span class='step{' at' if wrong else ''}'>{number + 1:<3}{mark}{text}</span>")
+        lines.append(
+            f"<span class='step{' at' if wrong else ''}'>{number + 1:<3}{mark}{text}</span>"
+        )
     yield "".join(lines) + "</pre>"
 
 
@@ -97,7 +99,8 @@ def _difference(difference: Mapping[str, Any]) -> Iterator[str]:
     yield '<dl class="sides">'
     for name, text in (("exp", expected), ("got", got)):
         word = "expected" if name == "exp" else "got"
-        yield f'<dt class="soft">{word}</dt><dd class="{name}"><code>{_marked(text, start, len(text) - end)}</code></dd>'
+        side = _marked(text, start, len(text) - end)
+        yield f'<dt class="soft">{word}</dt><dd class="{name}"><code>{side}</code></dd>'
     yield "</dl>"
 
 
@@ -120,7 +123,9 @@ def _context(failure: Failure) -> Iterator[str]:
     if failure.otherwise:
         facts.append(("In another way on", _esc(failure.listed(failure.otherwise))))
     if failure.folded:
-        names = ", ".join(f"<span class=id>{_esc(name)}</span>" for name in list(failure.folded)[:40])
+        names = ", ".join(
+            f"<span class=id>{_esc(name)}</span>" for name in list(failure.folded)[:40]
+        )
         facts.append((f"{gist.many(failure.consequences, 'verdict')} that follow", names))
     if row.get("reports"):
         facts.append(("Seen in", ", ".join(_report(str(item)) for item in row["reports"][:20])))

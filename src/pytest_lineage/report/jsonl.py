@@ -141,8 +141,45 @@ def _checked(path: str | Path, document: dict[str, Any]) -> dict[str, Any]:
             raise ReportError(
                 f"{path}: is damaged: verdict {number} lacks one of {', '.join(_ROW)}"
             )
-        if not isinstance(row.get("evidence") or {}, dict):
-            raise ReportError(f"{path}: is damaged: the evidence of verdict {number} is no object")
-    if not all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in document["targets"]):
-        raise ReportError(f"{path}: is damaged: a target has no name")
+        wrong = _wrong(row, _TEXTS) or _wrong(row, _NUMBERS, (int, float)) or _in_evidence(row)
+        if wrong:
+            raise ReportError(
+                f"{path}: is damaged: {wrong} of verdict {number} is of the wrong type"
+            )
+    for target in document["targets"]:
+        if not isinstance(target, dict) or not isinstance(target.get("name"), str):
+            raise ReportError(f"{path}: is damaged: a target has no name")
+        wrong = (
+            _wrong(target, ("class", "declared", "postgres", "error", "fault", "incomplete"))
+            or _wrong(target, ("seconds",), (int, float))
+            or _wrong(target, ("absent", "limits", "unsupported", "versions"), dict)
+            or _wrong(target, ("faces",), list)
+        )
+        if wrong:
+            raise ReportError(f"{path}: is damaged: {wrong} of a target is of the wrong type")
     return document
+
+
+_TEXTS = ("sentence", "source", "meaning", "reason", "caused_by", "program_id", "advisory")
+_NUMBERS = ("seconds", "examples")
+
+
+def _wrong(data: dict[str, Any], keys: tuple[str, ...], kind: Any = str) -> str:
+    """The first of some optional keys whose value is of another type; empty if none is."""
+    return next((key for key in keys if key in data and not isinstance(data[key], kind)), "")
+
+
+def _in_evidence(row: dict[str, Any]) -> str:
+    """What is of the wrong type in the evidence of a verdict; empty if nothing is."""
+    evidence = row.get("evidence") or {}
+    if not isinstance(evidence, dict):
+        return "evidence"
+    if not isinstance(row.get("reports", []), list):
+        return "reports"
+    differences = evidence.get("differences", [])
+    if not isinstance(differences, list) or not all(
+        isinstance(d, dict) and isinstance(d.get("op"), int) and isinstance(d.get("at"), str)
+        for d in differences
+    ):
+        return "differences"
+    return _wrong(evidence, ("stack",)) or _wrong(evidence, ("program",), dict)

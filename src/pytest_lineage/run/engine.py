@@ -19,7 +19,7 @@ from pytest_lineage.run.supervisor import Ended, Limits, Reply, Worker
 if TYPE_CHECKING:
     from pytest_lineage.ratchet import Ratchet
 
-SLOW = 20.0
+SLOW = 60.0
 """Seconds without a step after which a probe or a stage counts as hanging: each may import much."""
 
 MOST_HANGS = 4
