@@ -10,6 +10,9 @@ from typing import Any
 USAGE, SUITE, FAILED, INCOMPLETE, GOOD = 2, 3, 1, 4, 0
 """Exit codes, in the order in which the first that applies is taken."""
 
+ONLY_FOR = "only for "
+"""How the reason begins where a law is not meant for a face: that face does not count as left out."""
+
 SILENT = ("not-applicable", "inconclusive")
 """Verdicts that say nothing about the law."""
 
@@ -101,7 +104,8 @@ def incomplete(report: TargetReport) -> str:
     if undecided:
         return f"{len(undecided)} MUST without a verdict, first {undecided[0].law}[{undecided[0].face}]"
     for face in report.about.get("faces_run", report.about.get("faces", [])):
-        if not any(row.face == face for row in told):
+        meant = [row for row in report.rows if row.face == face and not row.reason.startswith(ONLY_FOR)]
+        if meant and not any(row.face == face for row in told):
             return f"the face {face} ran nothing"
     return ""
 

@@ -23,6 +23,7 @@ from pytest_lineage.cov import files_of
 from pytest_lineage.doors import resolve
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
+from pytest_lineage.run.rows import ONLY_FOR
 from pytest_lineage.targets import Store, Target, TargetError
 
 
@@ -240,7 +241,7 @@ class Service:
     def _ruled_out(self, item: Law, face: Face) -> tuple[str, Verdict | None]:
         reason = item.not_applicable() or self.absent(face)
         if reason is None and item.faces and face not in item.faces:
-            reason = f"only for {', '.join(item.faces)}"
+            reason = f"{ONLY_FOR}{', '.join(item.faces)}"
         if reason is not None:
             return reason, Verdict.NOT_APPLICABLE
         writer, reader = halves(face)
