@@ -31,9 +31,8 @@ class Service:
     """One target, opened, probed and ready to be judged."""
 
     def __init__(self, start: dict[str, Any], wire: Any, beat: Heartbeat) -> None:
-        for entry in start.get("path", []):
-            if entry not in sys.path:
-                sys.path.append(entry)
+        given = list(start.get("path", []))  # imports resolve as where the target was named
+        sys.path[:] = [*given, *(entry for entry in sys.path if entry not in given)]
         self.target: Target = resolve(
             start["target"], start.get("kind", "saver"), start.get("over", "")
         )
