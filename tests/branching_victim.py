@@ -41,7 +41,9 @@ def main(folder: str, dsn: str, phase: str) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
             backend.saver.put = fatal
-        backend.branch("source", 1, lambda at: os.kill(os.getpid(), signal.SIGKILL) if at == phase else None)
+        backend.branch(
+            "source", 1, lambda at: os.kill(os.getpid(), signal.SIGKILL) if at == phase else None
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The routes and the stream reader, over real sockets: a real ASGI server, and a proxy that cuts mid-token."""
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import asyncio
@@ -82,7 +83,9 @@ class Site:
 
     async def run(self, request: Any) -> Any:
         thread = request.path_params["thread"]
-        work = self.turns.arun(thread, {"messages": [HumanMessage("what?")]}, durability=self.durability)
+        work = self.turns.arun(
+            thread, {"messages": [HumanMessage("what?")]}, durability=self.durability
+        )
         task = asyncio.create_task(work)
         self.runs.add(task)
 
@@ -105,7 +108,9 @@ class Site:
             {
                 "values": {"messages": [m.model_dump() for m in state.values["messages"]]},
                 "next": list(state.next),
-                "tasks": [{"name": t.name, "interrupts": [], "error": t.error} for t in state.tasks],
+                "tasks": [
+                    {"name": t.name, "interrupts": [], "error": t.error} for t in state.tasks
+                ],
                 "checkpoint": state.config["configurable"],
                 "metadata": state.metadata,
                 "created_at": state.created_at,
@@ -127,7 +132,9 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
 @contextlib.asynccontextmanager
 async def served(app: Any) -> AsyncIterator[int]:
     """A real server on loopback; the port."""
-    server = _Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", lifespan="off"))
+    server = _Server(
+        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", lifespan="off")
+    )
     started = asyncio.Event()
     original = server.startup
 
@@ -245,7 +252,9 @@ async def test_the_answer_before_is_never_taken_for_this_one(durability: str) ->
     clock = FakeClock(lambda count: site.settled() if count == 2 else None)
     async with talk(site, b"forty", clock) as (reader, _, _http):
         config = {"configurable": {"thread_id": "t"}}
-        old = await site.graph.aupdate_state(config, {"messages": [HumanMessage("a"), AIMessage("OLD")]})
+        old = await site.graph.aupdate_state(
+            config, {"messages": [HumanMessage("a"), AIMessage("OLD")]}
+        )
         before = old["configurable"]["checkpoint_id"]
         seen = await shown(reader, before=before)
     assert seen[-1] == Shown(ANSWER, "complete", recovered=True)
@@ -285,7 +294,9 @@ async def test_a_cancelled_turn_is_not_complete_though_the_thread_is_as_before()
     site, clock = Site(), FakeClock()
     async with talk(site, b"forty", clock) as (reader, _, http):
         config = {"configurable": {"thread_id": "t"}}
-        old = await site.graph.aupdate_state(config, {"messages": [HumanMessage("a"), AIMessage("OLD")]})
+        old = await site.graph.aupdate_state(
+            config, {"messages": [HumanMessage("a"), AIMessage("OLD")]}
+        )
         clock.on_sleep = lambda count: site.turns.acancel("t") if count == 1 else None
         seen = await shown(reader, before=old["configurable"]["checkpoint_id"])
         answer = (await http.get("/api/threads/t/final-answer")).json()
@@ -326,16 +337,22 @@ async def test_an_unreadable_thread_is_a_clear_error() -> None:
     assert "secret" not in answer.text
 
 
+def lifecycle(event: str, *namespace: str) -> dict[str, Any]:
+    params = {"namespace": list(namespace), "data": {"event": event}}
+    return {"method": "lifecycle", "params": params}
+
+
 @pytest.mark.parametrize(
     ("event", "status"),
     [
         (Event("end", None), "complete"),
         (Event("error", {"message": "x"}), "failed"),
-        (Event("lifecycle", {"method": "lifecycle", "params": {"namespace": [], "data": {"event": "completed"}}}), "complete"),
-        (Event("lifecycle", {"method": "lifecycle", "params": {"namespace": ["a"], "data": {"event": "completed"}}}), None),
+        (Event("lifecycle", lifecycle("completed")), "complete"),
+        (Event("lifecycle", lifecycle("failed")), "failed"),
+        (Event("lifecycle", lifecycle("completed", "subgraph")), None),
         (Event("messages", []), None),
     ],
-)  # fmt: skip
+)
 async def test_terminal_events(event: Event, status: str | None) -> None:
     assert ended(event) == status
 
@@ -346,6 +363,6 @@ async def test_terminal_events_are_those_of_the_installed_sdk() -> None:
     if names is None:
         pytest.skip("this SDK has no lifecycle events")
     for name in names:
-        data = {"method": "lifecycle", "params": {"namespace": [], "data": {"event": name}}}
+        data = lifecycle(name)
         assert ended(Event("lifecycle", data)) is not None
         assert stream._is_root_terminal_lifecycle(data)

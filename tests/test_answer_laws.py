@@ -38,7 +38,9 @@ def test_mutant_is_killed(
 
 
 def test_every_law_has_a_mutant() -> None:
-    assert {law.id for law in laws.all_laws("answer")} == {mutant.kills for mutant in answer.MUTANTS}
+    assert {law.id for law in laws.all_laws("answer")} == {
+        mutant.kills for mutant in answer.MUTANTS
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,9 @@ def test_a_case_survives_json(end: str) -> None:
 
 
 def test_smaller_cases_end() -> None:
-    case = AnswerCase((("ai", [{"type": "text", "text": "a"}] * 3), ("tool", "x")), earlier=True, form="dicts")
+    case = AnswerCase(
+        (("ai", [{"type": "text", "text": "a"}] * 3), ("tool", "x")), earlier=True, form="dicts"
+    )
     steps = 0
     while (smaller := next(case.smaller(), None)) is not None:
         case, steps = smaller, steps + 1

@@ -119,7 +119,9 @@ def test_a_killed_process_leaves_a_whole_branch_or_nothing(place: tuple[str, str
         turn(backend, "source", ("documents", "plan", "two"))
     for phase in ("rows", "inside", "seeded", "active"):
         command = [sys.executable, "-m", "tests.branching_victim", folder, dsn, phase]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=Path(__file__).parents[1]
+        )
         assert done.returncode == -signal.SIGKILL, done.stderr
         with ExitStack() as stack:
             backend = opened(stack, folder, dsn)
@@ -168,7 +170,10 @@ def test_a_cancelled_creation_is_taken_back(backend: BranchingBackend, phase: st
     # Once active it is whole, so that it may stay; this backend takes nothing back then.
     visible = backend.branches("source")
     assert len(visible) == (phase == "active")
-    assert {_thread(t) for t in backend.saver.list(None)} == {"source", *(v.thread_id for v in visible)}
+    assert {_thread(t) for t in backend.saver.list(None)} == {
+        "source",
+        *(v.thread_id for v in visible),
+    }
 
 
 def test_what_cannot_be_taken_back_now_is_left_to_the_sweeper_unseen(
@@ -259,7 +264,9 @@ def test_parents_in_a_circle_are_refused(backend: BranchingBackend, read: str) -
     two = backend.branch(one.thread_id, 1)
     with writing(backend.engine) as db:
         db.execute(
-            update(CONVERSATIONS).where(CONVERSATIONS.c.thread_id == "source").values(parent_id=two.thread_id)
+            update(CONVERSATIONS)
+            .where(CONVERSATIONS.c.thread_id == "source")
+            .values(parent_id=two.thread_id)
         )
     with pytest.raises(BrokenLineage):
         getattr(backend, read)(one.thread_id)

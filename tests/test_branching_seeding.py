@@ -136,11 +136,9 @@ def test_an_overwrite_as_first_write_would_be_stored_unopened(saver) -> None:
     types = pytest.importorskip("langgraph.types")
     if not hasattr(types, "Overwrite"):
         pytest.skip("no Overwrite in this version")
-    from typing import Union
-
     typed: Any = TypedDict
-    # `Union` cannot be called, so this channel begins without a value.
-    graph: Any = StateGraph(typed("State", {"messages": Annotated[Union[list, None], add_messages]}))  # noqa: UP007
+    # A union cannot be called, so this channel begins without a value.
+    graph: Any = StateGraph(typed("State", {"messages": Annotated[list | None, add_messages]}))
     graph.add_node("other", lambda state: {})
     graph.add_edge(START, "other")
     wrong = graph.compile(checkpointer=saver)
@@ -217,7 +215,8 @@ class TestFind:
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("langgraph.prebuilt") is None, reason="langgraph-prebuilt is not installed"
+    importlib.util.find_spec("langgraph.prebuilt") is None,
+    reason="langgraph-prebuilt is not installed",
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_prebuilt_agent_goes_on_in_a_branch(saver, perform) -> None:
@@ -248,7 +247,13 @@ def test_a_prebuilt_agent_goes_on_in_a_branch(saver, perform) -> None:
     for found in (Mark(mark), perform(seeder.find("source", 1))):
         messages = perform(seeder.read("source", found))
         assert messages == expected
-        assert [type(m) for m in messages] == [HumanMessage, AIMessage, ToolMessage, ToolMessage, AIMessage]
+        assert [type(m) for m in messages] == [
+            HumanMessage,
+            AIMessage,
+            ToolMessage,
+            ToolMessage,
+            AIMessage,
+        ]
     perform(seeder.seed("branch", messages))
     assert agent.get_state(at("branch")).next == ()
     agent.invoke({"messages": [HumanMessage("and now?", id="h3")]}, at("branch"))

@@ -76,10 +76,21 @@ def test_an_entry_is_read_with_its_line(tmp_path: Path) -> None:
     assert found.entries[0].says() == "bug: writes are lost (https://x/1, until 2027-06-30)"
 
 
+def test_files_of_old_versions_are_read() -> None:
+    """Samples that every version so far could read; never change them, add to them."""
+    kept = sorted((Path(__file__).parent / "samples").glob("lineage-known-*.toml"))
+    assert kept
+    for sample in kept:
+        found = known.read(sample)
+        assert [e.kind for e in found.entries] == list(known.KINDS)
+        assert [e.until for e in found.entries] == ["2027-06-30", "2.0", "langgraph-checkpoint>=5"]
+
+
 def test_the_file_that_init_writes_is_read(tmp_path: Path) -> None:
-    text = init.KNOWN.format(name="acme")
+    text = init.KNOWN.format(name="acme", suite="0.1.0")
     assert known.read(file(tmp_path, text)).entries == []
-    example = "\n".join(line.removeprefix("# ") for line in text.splitlines()[3:])
+    assert known.read(file(tmp_path, text)).suite == "0.1.0"
+    example = "\n".join(line.removeprefix("# ") for line in text.splitlines()[5:])
     (found,) = known.read(file(tmp_path, example)).entries
     assert (found.target, found.kind, found.until) == ("acme", "bug", "2027-06-30")
 
@@ -218,6 +229,15 @@ def test_an_entry_without_a_program_is_judged(tmp_path: Path) -> None:
         tmp_path, ENTRY, Run(judged={"sync": "not-applicable", "async": "inconclusive"})
     )
     assert told(rows) == ["not-applicable", "inconclusive"]
+
+
+def test_a_target_below_the_home_folder_is_found_by_its_name_in_reports(tmp_path: Path) -> None:
+    name = f"{Path.home()}/savers.py:make"
+    shown = failures.public(name)
+    assert entry(target=shown).describes(name)
+    saved = Saved(LAW, PROGRAM, name, name)
+    (written,) = failures.write([saved], tmp_path)
+    assert failures.read(written).id == saved.id == written.stem
 
 
 def test_an_entry_may_name_the_target_as_it_was_typed(tmp_path: Path) -> None:
@@ -389,7 +409,7 @@ def test_a_new_file_says_what_it_is(tmp_path: Path) -> None:
     known_edit.add(path, [entry()])
     assert path.read_text().startswith("# Known failures")
     known_edit.remove(path, known.read(path).entries)
-    assert path.read_text() == known_edit.HEADER
+    assert path.read_text() == known_edit.HEADER.format(suite=known.read(path).suite)
 
 
 # -- the commands ------------------------------------------------------------------------------------

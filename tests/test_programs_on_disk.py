@@ -110,6 +110,17 @@ def test_a_file_reads_back_as_it_was(here: Path) -> None:
     assert json.loads(file.read_text("ascii"))["format"] == 1
 
 
+def test_files_of_old_versions_are_read() -> None:
+    """Samples written by every version of the format; never change them, add to them."""
+    kept = sorted((Path(__file__).parent / "samples").glob("program-*.json"))
+    assert kept
+    for file in kept:
+        found = failures.read(file)
+        assert found.id == "writes-7159d257"
+        assert found.faces == ("sync", "async")
+        assert found.program == PROGRAM
+
+
 def test_what_runs_leave_is_not_for_version_control(here: Path) -> None:
     leave(here)
     git = subprocess.run(["git", "init", "-q"], cwd=here, capture_output=True)

@@ -25,7 +25,9 @@ class Prebuilt(Turns):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             prebuilt = importlib.import_module("langgraph.prebuilt")
-            return self.use(lambda saver: prebuilt.create_react_agent(model, tools, checkpointer=saver))
+            return self.use(
+                lambda saver: prebuilt.create_react_agent(model, tools, checkpointer=saver)
+            )
 
 
 class Created(Turns):
@@ -43,7 +45,9 @@ class Created(Turns):
                 return None
 
         return self.use(
-            lambda saver: agents.create_agent(model, tools, middleware=[Noted()], checkpointer=saver)
+            lambda saver: agents.create_agent(
+                model, tools, middleware=[Noted()], checkpointer=saver
+            )
         )
 
 

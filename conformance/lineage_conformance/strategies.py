@@ -284,7 +284,8 @@ def branching_focus() -> st.SearchStrategy[Any]:
     """Conversations of a few turns, for kind branching."""
     from lineage_conformance.laws.branching_strategies import tales
 
-    return tales()
+    made: st.SearchStrategy[Any] = tales()
+    return made
 
 
 def delta_blobs_focus() -> st.SearchStrategy[Any]:
@@ -298,14 +299,16 @@ def rollback_focus() -> st.SearchStrategy[Any]:
     """Turns that are cut at a point and taken back, for kind rollback."""
     from lineage_conformance.laws.rollback_cases import strategy
 
-    return strategy()
+    cases: st.SearchStrategy[Any] = strategy()
+    return cases
 
 
 def answer_focus() -> st.SearchStrategy[Any]:
     """Conversations whose last turn ends somehow, for kind answer."""
     from lineage_conformance.laws.answer_cases import strategy
 
-    return strategy()
+    cases: st.SearchStrategy[Any] = strategy()
+    return cases
 
 
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {

@@ -179,7 +179,9 @@ class StreamReader:
             delay = DELAYS[tries] if tries < len(DELAYS) else EVERY
             if self._clock.now() - start + delay > LIMIT:
                 lost = found is not None and found.get("status") == "lost"
-                yield Shown(text, "lost" if lost else "gave_up", recovered, LOST if lost else GAVE_UP)
+                yield Shown(
+                    text, "lost" if lost else "gave_up", recovered, LOST if lost else GAVE_UP
+                )
                 return
             tries += 1
             await self._clock.sleep(delay)

@@ -95,7 +95,11 @@ def _status(state: Any, messages: list[Any], before: str | None, run: str | None
         return "failed"
     if told in RUNNING or _is_old(state, before):
         return "running"
-    if told in WAITING or any(_get(task, "interrupts") for task in tasks) or _get(state, "interrupts"):
+    if (
+        told in WAITING
+        or any(_get(task, "interrupts") for task in tasks)
+        or _get(state, "interrupts")
+    ):
         return "interrupted"
     errors = [str(_get(task, "error")) for task in tasks if _get(task, "error")]
     if errors:

@@ -34,9 +34,7 @@ RunStatus = Callable[[str], str | None]
 """Given a thread id, the status of its run where the server has one (``running``, ``cancelled``, ...)."""
 
 
-def routes(
-    graph: Any, *, turns: Any = None, run_status: RunStatus | None = None
-) -> Starlette:
+def routes(graph: Any, *, turns: Any = None, run_status: RunStatus | None = None) -> Starlette:
     """An ASGI application with the routes for one compiled graph.
 
     With `turns`, a runner of turns, threads can be deleted, and a running turn is reported as running.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -79,6 +80,20 @@ class Keeper:
             self._made[label] = {"id": id, "path": str(path), "dsn": dsn}
         return self._made[label]
 
+    def size(self, label: str) -> int:
+        """Bytes that a store takes: its files, or the tables of its database."""
+        store = self._made[label]
+        if store["dsn"]:
+            from pytest_lineage.postgres.dsn import connect
+
+            with connect(store["dsn"]) as connection:
+                row = connection.execute(
+                    "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"
+                    " WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace"
+                ).fetchone()
+            return int(row[0]) if row else 0
+        return sum(file.stat().st_size for file in Path(store["path"]).rglob("*") if file.is_file())
+
     def close(self) -> None:
         """Drop every store."""
         if self._databases:
@@ -88,11 +103,15 @@ class Keeper:
         shutil.rmtree(self._root, ignore_errors=True)
 
 
+Costs = dict[str, dict[str, float]]
+"""For ``old`` and ``new``: bytes that the stories leave, and seconds that they took on that side alone."""
+
+
 def hand_over(
     runs: dict[str, TargetRun], postgres: Postgres, done: Callable[[str], None] = lambda plan: None
-) -> Report:
+) -> tuple[Report, Costs]:
     """Play every story in every plan with the runs ``old`` and ``new`` of one target, and compare."""
-    report = Report()
+    report, costs = Report(), Costs()
     about = {side: run.about or run.start() for side, run in runs.items()}
     face = next((f for f in ("sync", "async") if all(f in a["faces"] for a in about.values())), "")
     if not face:
@@ -100,13 +119,21 @@ def hand_over(
     elif not all(a["store"] for a in about.values()):
         report.reason = "the factory takes no store, so that two processes cannot share one"
     if report.reason:
-        return report
+        return report, costs
     keeper = Keeper(postgres.dsn() if any(a.get("postgres") for a in about.values()) else None)
     try:
-        seen = {plan: _plan(plan, runs, keeper, face) for plan in CONTROLS}
+        seen = {}
+        for side in CONTROLS:
+            for warm in (True, False):  # first calls import much; the second time is what counts
+                begin = time.monotonic()
+                seen[side] = _plan(side, runs, keeper, face, "w" if warm else "t")
+                took = time.monotonic() - begin
+                if warm:
+                    before = keeper.size(side)
+            costs[side] = {"seconds": round(took, 2), "bytes": keeper.size(side) - before}
         if not _durable(runs["old"], keeper, face, seen["old"]):
             report.reason = "the store does not outlive the process, so that there is nothing to hand over"
-            return report
+            return report, costs
         for plan in handover.PLANS:
             if plan not in CONTROLS:
                 seen[plan] = _plan(plan, runs, keeper, face)
@@ -114,10 +141,12 @@ def hand_over(
     finally:
         keeper.close()
     _compare(seen, report)
-    return report
+    return report, costs
 
 
-def _plan(plan: str, runs: dict[str, TargetRun], keeper: Keeper, face: str) -> dict[str, list[Any]]:
+def _plan(
+    plan: str, runs: dict[str, TargetRun], keeper: Keeper, face: str, thread: str = "t"
+) -> dict[str, list[Any]]:
     """What is seen after each stage of each story. All stories take a stage before the next stage begins."""
     store = keeper.store(plan)
     seen: dict[str, list[Any]] = {story.id: [] for story in handover.STORIES}
@@ -125,7 +154,7 @@ def _plan(plan: str, runs: dict[str, TargetRun], keeper: Keeper, face: str) -> d
         run = runs[handover.player(plan, number)]
         for story in handover.STORIES:
             if number < len(story.stages) and not _over(seen[story.id]):
-                command = {"story": story.id, "stage": number, "thread": "t", "face": face}
+                command = {"story": story.id, "stage": number, "thread": thread, "face": face}
                 seen[story.id].append(run.hand(**command, store=store)["seen"])
     return seen
 

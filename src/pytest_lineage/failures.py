@@ -108,10 +108,18 @@ class Saved:
 
 def identify(law: str, target: str, program: Mapping[str, Any]) -> str:
     """The id of a failure. Where a program came from (`origin`) does not count."""
+    target = public(target)
     kept = {key: value for key, value in program.items() if key not in ("origin", "format")}
     text = json.dumps([law, target, kept], sort_keys=True, default=repr)
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     return f"{law.partition('.')[0]}-{digest[:8]}"
+
+
+def public(text: str) -> str:
+    """A target's name as files and reports hold it: without passwords and home path."""
+    from pytest_lineage.report import model
+
+    return str(model.redact(text))
 
 
 def collect(rows: Iterable[Row], about: Mapping[str, Any], base: Path) -> list[Saved]:

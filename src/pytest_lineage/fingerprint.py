@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lineage_conformance import facts
+from lineage_conformance.facts import Fact
 from pytest_lineage.report.model import redact
 from pytest_lineage.run.engine import TargetRun
 
@@ -31,13 +32,9 @@ def take(run: TargetRun, done: Callable[[str], None] = lambda id: None) -> Finge
     """
     begin = time.monotonic()
     about = run.about or run.start()
-    halves = [face for face in ("sync", "async") if face in about["faces"]]
     observed = []
     for item in facts.all_facts():
-        asked = halves[:1] if not item.target else [h for h in halves if not item.faces or h in item.faces]
-        values = {half: run.observe(item.id, half) for half in asked}
-        value = facts.merge(values) if values else f"{facts.ABSENT}the saver has no {item.faces[0]} half"
-        observed.append({"id": item.id, "sentence": item.sentence, "value": value})
+        observed.append({"id": item.id, "sentence": item.sentence, "value": redact(value(run, item))})
         done(item.id)
     made: Fingerprint = redact(
         {
@@ -51,6 +48,17 @@ def take(run: TargetRun, done: Callable[[str], None] = lambda id: None) -> Finge
         }
     )
     return made
+
+
+def value(run: TargetRun, item: Fact) -> Any:
+    """The value of one fact of an open target: of both halves if they differ."""
+    halves = [face for face in ("sync", "async") if face in run.about["faces"]]
+    asked = [half for half in halves if not item.faces or half in item.faces]
+    if not item.target:
+        asked = halves[:1]
+    if not asked:
+        return f"{facts.ABSENT}the saver has no {item.faces[0]} half"
+    return facts.merge({half: run.observe(item.id, half) for half in asked})
 
 
 def values(fingerprint: Fingerprint) -> dict[str, Any]:

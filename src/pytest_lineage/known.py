@@ -57,7 +57,7 @@ class Entry:
 
     def describes(self, target: str, text: str = "") -> bool:
         """Whether the entry is about a target, by the name in reports or by what was typed."""
-        return self.target in (target, text)
+        return self.target in (target, text, failures.public(target), failures.public(text))
 
     def says(self) -> str:
         """Kind, reason, link and end on one line."""

@@ -12,9 +12,14 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from lineage_conformance import contract
 from pytest_lineage.known import FIELDS, Entry, KnownError, KnownFile, parse
 
-HEADER = "# Known failures: laws that are broken today, each with a reason and an end.\n"
+HEADER = """\
+# Known failures: laws that are broken today, each with a reason and an end.
+# Laws that were added after this version of pytest-lineage are listed as unreviewed until you raise it.
+suite = "{suite}"
+"""
 
 _KNOWN = re.compile(r"\s*\[\[\s*known\s*\]\]\s*(#.*)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -25,7 +30,7 @@ def add(path: Path, entries: Sequence[Entry]) -> KnownFile:
     """Append entries, making the file if there is none. Raises `KnownError`, and `OSError` if it cannot be written."""
     text, newline, mark = _load(path)
     before = parse(text, path)
-    made = text or HEADER
+    made = text or HEADER.format(suite=contract.version("pytest-lineage") or "0.1.0")
     if not made.endswith("\n"):
         made += "\n"
     for entry in entries:

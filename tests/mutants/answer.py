@@ -40,7 +40,9 @@ def mutant(kills: str, also: tuple[str, ...] = (), face: Face = "sync") -> Calla
 class Wrong(Answers):
     """Base: answers from the state, then lets the mutant spoil the answer."""
 
-    def final_answer(self, thread: str, *, before: str | None = None, run: str | None = None) -> Any:
+    def final_answer(
+        self, thread: str, *, before: str | None = None, run: str | None = None
+    ) -> Any:
         try:
             got = right.final_answer(self.graph, thread, before=before, run=run).to_json()
         except UnknownThread:
@@ -101,7 +103,9 @@ class ShowsReasoning(Wrong):
         for message in reversed(self.turn(state)):
             content = message["content"] if isinstance(message, dict) else message.content
             if isinstance(content, list) and right.text_of(content):
-                parts = [b.get("text") or b.get("reasoning") or b.get("thinking") or "" for b in content]
+                parts = [
+                    b.get("text") or b.get("reasoning") or b.get("thinking") or "" for b in content
+                ]
                 return {**got, "content": "".join(parts)}
         return got
 
@@ -197,7 +201,9 @@ class TextIsEnough(Wrong):
 class TrustsTheHead(Wrong):
     """Takes no notice of the head from before the run."""
 
-    def final_answer(self, thread: str, *, before: str | None = None, run: str | None = None) -> Any:
+    def final_answer(
+        self, thread: str, *, before: str | None = None, run: str | None = None
+    ) -> Any:
         return super().final_answer(thread, run=run)
 
     def spoil(self, got: dict[str, Any], state: Any, before: str | None) -> dict[str, Any]:

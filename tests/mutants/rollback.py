@@ -13,8 +13,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from lineage_reference import remove
-from lineage_reference.rollback import Turns, _Live
+from lineage_reference.rollback import Turns
 from lineage_reference.steps import Steps, call, lead
+from lineage_reference.turn_core import Live
 from lineage_reference.turns import BEFORE, Held, Incomplete, Mark, Outcome, head, id_of
 from tests.mutants.rollback_kit import mutant
 
@@ -55,7 +56,7 @@ class Removing(Turns):
 class RollsNothingBack(Turns):
     """Reports a rollback and makes none."""
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         yield from call(self.saver, "get_tuple", head(thread))
         return ()
 
@@ -96,7 +97,7 @@ class RemovesInOnePass(Removing):
 class KeepsWhatLanded(Turns):
     """Takes the turn back, and keeps the results that had landed, because they were dear."""
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         row = yield from call(self.saver, "get_tuple", head(thread))
         result = yield from super()._undo(thread, live)
         kept = [
@@ -149,13 +150,13 @@ class TellsTheModel(Turns):
 
     note = ""
 
-    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+    def _begin(self, thread: str, input: Any) -> Steps[Live]:
         if self.note:
             input = {**input, "messages": [SystemMessage(self.note), *input["messages"]]}
             self.note = ""
         return (yield from super()._begin(thread, input))
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         if isinstance(live.input, dict):
             self.note = f"the user took back: {live.input['messages'][-1].content}"
         return (yield from super()._undo(thread, live))
@@ -165,7 +166,7 @@ class TellsTheModel(Turns):
 class CallsErrorsCancels(Turns):
     """Reports a failed turn as cancelled."""
 
-    def _end(self, thread: str, live: _Live, error: BaseException | None) -> Steps[Outcome]:
+    def _end(self, thread: str, live: Live, error: BaseException | None) -> Steps[Outcome]:
         live.stop = live.stop or error is not None
         return (yield from super()._end(thread, live, error))
 
@@ -174,7 +175,7 @@ class CallsErrorsCancels(Turns):
 class KeepsFailedTurns(Turns):
     """Rolls back cancelled turns only."""
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         if not live.stop and not live.resumed:
             yield from call(self.saver, "get_tuple", head(thread))
             return ()
@@ -188,7 +189,7 @@ class KeepsFailedTurns(Turns):
 class KeepsNewThreads(Turns):
     """Has nothing to go back to in a first turn, and leaves it as it is."""
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         if not live.mark.before:
             yield from call(self.saver, "get_tuple", head(thread))
             return ()
@@ -199,7 +200,7 @@ class KeepsNewThreads(Turns):
 class RollsBackOnce(Turns):
     """Takes the state before the first turn that it cancelled for the state before all others."""
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         done = self.__dict__.setdefault("done", set())
         if thread in done:
             yield from call(self.saver, "get_tuple", head(thread))
@@ -220,7 +221,7 @@ class CannotTakeBack(Turns):
 class CutsHistory(Turns):
     """Drops the oldest checkpoint of the thread with each rollback."""
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         result = yield from super()._undo(thread, live)
         rows = self.saver.storage[thread][""]
         if live.mark.number > 2:
@@ -232,7 +233,7 @@ class CutsHistory(Turns):
 class RemembersInMemory(Turns):
     """Knows only the turns of this process."""
 
-    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+    def _begin(self, thread: str, input: Any) -> Steps[Live]:
         live = yield from super()._begin(thread, input)
         self.__dict__.setdefault("mine", set()).add(live.mark.turn)
         return live
@@ -257,19 +258,19 @@ class TakesBackOldTurns(Turns):
         top = yield from call(self.saver, "get_tuple", head(thread))
         before = (rows[0].metadata or {})[BEFORE] if rows else ""
         above = Mark.of(top) or Mark(turn, "", 1)
-        yield from self._undo(thread, _Live(Mark(above.turn, before, above.number), None))
+        yield from self._undo(thread, Live(Mark(above.turn, before, above.number), None))
 
 
 @mutant(kills="rollback.never-claims-too-much")
 class IgnoresWhatWaits(Turns):
     """Begins a turn on a thread that waits at an interrupt, and copies the checkpoint without it."""
 
-    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+    def _begin(self, thread: str, input: Any) -> Steps[Live]:
         row = yield from call(self.saver, "get_tuple", head(thread))
         number = Mark.of(row).number if Mark.of(row) else 0  # type: ignore[union-attr]
-        return _Live(Mark(f"turn-{id_of(row)}", id_of(row), number + 1), input)
+        return Live(Mark(f"turn-{id_of(row)}", id_of(row), number + 1), input)
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         try:
             return (yield from super()._undo(thread, live))
         except Incomplete:
@@ -280,7 +281,7 @@ class IgnoresWhatWaits(Turns):
 class ForgetsMemories(Turns):
     """Rolls the graph back and leaves the memory of its subgraphs."""
 
-    def _undo(self, thread: str, live: _Live) -> Steps[tuple[str, ...]]:
+    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         undo = self._strategy.undo  # type: ignore[attr-defined]
         return (yield from undo(self.graph, self.saver, thread, live.mark, ()))
 
@@ -289,7 +290,7 @@ class ForgetsMemories(Turns):
 class AsksAgain(Turns):
     """Resumes by sending the question once more."""
 
-    def _again(self, thread: str, answer: Any) -> Steps[_Live]:
+    def _again(self, thread: str, answer: Any) -> Steps[Live]:
         live = yield from super()._again(thread, answer)
         state = yield from call(self.graph, "get_state", head(thread))
         last = [m for m in state.values["messages"] if m.type == "human"][-1]
@@ -301,7 +302,7 @@ class AsksAgain(Turns):
 class AnswersAreTurns(Turns):
     """Takes the answer to an interrupt for a turn of its own."""
 
-    def _again(self, thread: str, answer: Any) -> Steps[_Live]:
+    def _again(self, thread: str, answer: Any) -> Steps[Live]:
         live = yield from super()._again(thread, answer)
         if answer is not None:
             row = yield from call(self.saver, "get_tuple", head(thread))
@@ -338,7 +339,7 @@ class RunsTogether(Turns):
             if not users[thread]:
                 self._live.pop(thread, None)
 
-    def _started(self, thread: str, live: _Live) -> None:
+    def _started(self, thread: str, live: Live) -> None:
         self._live.setdefault(thread, live)
 
 
@@ -362,7 +363,7 @@ class ForgetsTheName(Turns):
 class CountsWhatBegan(Turns):
     """Counts every turn that ever began."""
 
-    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+    def _begin(self, thread: str, input: Any) -> Steps[Live]:
         began = self.__dict__.setdefault("began", {})
         began[thread] = began.get(thread, 0) + 1
         return (yield from super()._begin(thread, input))
@@ -376,7 +377,7 @@ class CountsWhatBegan(Turns):
 class StartsFromNothing(Turns):
     """Keeps its list of threads in memory."""
 
-    def _begin(self, thread: str, input: Any) -> Steps[_Live]:
+    def _begin(self, thread: str, input: Any) -> Steps[Live]:
         self.__dict__.setdefault("mine", set()).add(thread)
         return (yield from super()._begin(thread, input))
 

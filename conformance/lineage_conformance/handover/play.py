@@ -112,7 +112,9 @@ class _Scene:
     def _look(self, seen: dict[str, Any]) -> None:
         state = self.driver.call("get_state", self.config)
         values = state.values or {}
-        seen["log"], seen["deltas"] = values.get("log"), values.get("deltas")
+        seen["log"] = values.get("log")
+        # What is there counts, not its order: savers that mix up orders do so anew every time (see the facts).
+        seen["deltas"] = sorted(values.get("deltas") or ())
         # Without ids and fields that a release of langchain-core may add: those are for facts.
         seen["messages"] = [f"{message.type}: {message.content}" for message in values.get("messages") or ()]
         seen["next"] = sorted(state.next)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from lineage_conformance.bench import Bench
 from lineage_conformance.law import Level, law
-from lineage_conformance.laws.answer_cases import AnswerCase, check
+from lineage_conformance.laws.answer_cases import AnswerCase
+from lineage_conformance.laws.answer_scene import Scene, check
 from lineage_conformance.session import Diff
 
 CONTRACT = "contracts.answer: "
@@ -23,7 +24,11 @@ OTHER = (
     {"type": "thinking", "thinking": "secret", "signature": "s"},
     {"type": "tool_use", "id": "call-1", "name": "work", "input": {"text": "secret"}},
     {"type": "server_tool_use", "id": "s-1", "name": "search", "input": {"query": "secret"}},
-    {"type": "web_search_tool_result", "tool_use_id": "s-1", "content": [{"type": "text", "text": "secret"}]},
+    {
+        "type": "web_search_tool_result",
+        "tool_use_id": "s-1",
+        "content": [{"type": "text", "text": "secret"}],
+    },
     {"type": "image_url", "image_url": {"url": "data:,secret"}},
 )
 
@@ -77,7 +82,9 @@ def joins_text_blocks() -> Iterator[AnswerCase]:
 def reads_dicts() -> Iterator[AnswerCase]:
     """Messages that are stored as dicts count as message objects do."""
     yield AnswerCase(form="dicts")
-    yield AnswerCase((("call", [TEXT]), ("tool", "42"), ("ai", [OTHER[1], TEXT])), form="dicts", earlier=True)
+    yield AnswerCase(
+        (("call", [TEXT]), ("tool", "42"), ("ai", [OTHER[1], TEXT])), form="dicts", earlier=True
+    )
 
 
 @law(
@@ -222,9 +229,14 @@ def old_head_is_never_complete() -> Iterator[AnswerCase]:
 @law(
     "answer.completed-at-is-the-heads-time",
     level=Level.MUST,
-    source=CONTRACT + "completed_at is the time of the settled head, None while the answer is not complete",
+    source=CONTRACT
+    + "completed_at is the time of the settled head, None while the answer is not complete",
     lens="answer:completed_at",
-    after=("answer.complete-when-settled", "answer.incomplete-while-waiting", "answer.tells-failures"),
+    after=(
+        "answer.complete-when-settled",
+        "answer.incomplete-while-waiting",
+        "answer.tells-failures",
+    ),
     meaning="Clients sort and expire answers by a time that changes with each request.",
     **COMMON,
 )
@@ -236,8 +248,6 @@ def completed_at_is_the_heads_time() -> Iterator[AnswerCase]:
 
 
 def _unknown(bench: Bench, case: AnswerCase) -> Iterator[Diff]:
-    from lineage_conformance.laws.answer_cases import Scene
-
     scene = Scene(bench, case)
     list(scene.played())
     scene.thread = bench.name("nobody")
@@ -260,5 +270,3 @@ def _unknown(bench: Bench, case: AnswerCase) -> Iterator[Diff]:
 def unknown_thread_is_unknown() -> Iterator[AnswerCase]:
     """A thread without a checkpoint is unknown, and nothing of other threads is said."""
     yield AnswerCase()
-
-

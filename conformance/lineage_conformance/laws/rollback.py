@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance.law import Level, law
-from lineage_conformance.laws.rollback_cases import (
-    DURABILITIES,
-    ENDS,
-    POINTS,
-    Play,
-    TurnCase,
-    played,
-)  # fmt: skip
+from lineage_conformance.laws.rollback_cases import DURABILITIES, ENDS, POINTS, TurnCase
+from lineage_conformance.laws.rollback_play import Play, played
 from lineage_conformance.session import Diff
 
 ENGINE = ("langgraph>=0.6",)

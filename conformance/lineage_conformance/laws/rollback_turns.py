@@ -8,7 +8,8 @@ from typing import Any
 from lineage_conformance.agent import Plan
 from lineage_conformance.law import Level, law
 from lineage_conformance.laws.rollback import ENGINE
-from lineage_conformance.laws.rollback_cases import DURABILITIES, Play, TurnCase, played, raised
+from lineage_conformance.laws.rollback_cases import DURABILITIES, TurnCase
+from lineage_conformance.laws.rollback_play import Play, played, raised
 from lineage_conformance.session import Diff
 
 CONTRACT = "contracts.rollback.Rollback."

@@ -142,7 +142,9 @@ class Operations:
         except BaseException:
             yield from self._undo(made.thread_id)
             raise
-        yield from _pass(passing, "active")  # whatever this raises, the branch is there and may be in use
+        yield from _pass(
+            passing, "active"
+        )  # whatever this raises, the branch is there and may be in use
         return made
 
     def _reserve(self, db: Connection, made: Conversation, mark: Mark | None) -> None:
@@ -168,7 +170,9 @@ class Operations:
 
         def leave(db: Connection) -> bool:
             self._turn_into(db, thread_id, None, "leaving")
-            left = db.execute(select(CONVERSATIONS.c.status).filter_by(thread_id=thread_id)).scalar()
+            left = db.execute(
+                select(CONVERSATIONS.c.status).filter_by(thread_id=thread_id)
+            ).scalar()
             # Active: a cancellation came too late, it is whole and may be in use. None: it was swept, but
             # perhaps its thread was seeded after that.
             return left != "active"

@@ -15,12 +15,16 @@ COMMANDS = {
     "script": "print a saved program as a stand-alone script for an issue",
     "known": "keep the file of known failures: add, prune, list",
     "diff": "say what changed between two reports",
+    "combine": "put several reports side by side",
     "report": "present a report: terminal, HTML, markdown, badges, JUnit, annotations",
     "smoke": "check that a target can be opened, written and read, before the laws",
     "laws": "list the laws",
     "explain": "explain a law, or the protocol of a kind of target",
     "targets": "list the targets that can be named here",
+    "bump": "say what changes for a target if packages are upgraded",
+    "cache": "show or clear the environments that are kept for bump and matrix",
     "facts": "print what is observed, rather than required, of this environment and a saver in it",
+    "matrix": "run the laws in several stacks of packages, in one table",
     "init": "write a test module, a known-failures file and a workflow into a repository",
 }
 

@@ -6,6 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
+from lineage_conformance import contract
 from pytest_lineage.cli.common import UsageError
 
 TEST = '''"""Conformance of {name}: every law of pytest-lineage, one test for each face it has.
@@ -30,8 +31,10 @@ def {name}_saver():
 '''
 
 KNOWN = """# Known failures of {name}: laws that are broken today, each with a reason and an end.
-# An entry that no longer reproduces fails the run until it is removed.
-#
+# An entry that no longer reproduces fails the run until it is removed; `pytest-lineage known add` writes entries.
+# Laws that were added after this version of pytest-lineage are listed as unreviewed until you raise it.
+suite = "{suite}"
+
 # [[known]]
 # target = "{name}"
 # law = "list.filter-nested"
@@ -82,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
     if not folder.is_dir():
         raise UsageError(f"there is no directory {options.directory!r}")
     path = f"tests/test_{name}_lineage.py"
-    fields = {"name": name, "path": path, "module": module, "attribute": attribute}
+    suite = contract.version("pytest-lineage") or "0.1.0"
+    fields = {"name": name, "path": path, "module": module, "attribute": attribute, "suite": suite}
     files = {
         path: TEST.format(**fields),
         "lineage-known.toml": KNOWN.format(**fields),

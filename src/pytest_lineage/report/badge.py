@@ -69,17 +69,15 @@ def _whole(rows: Iterable[gist.Row], word: str) -> tuple[str, str]:
 def _counted(rows: Iterable[gist.Row]) -> tuple[str, str]:
     """Laws that hold of those that said anything, and a colour: what is known counts as broken."""
     told: dict[str, set[str]] = {}
-    levels: dict[str, str] = {}
+    broken: Counter[str] = Counter()
     for row in rows:
         if row["verdict"] not in gist.SILENT:
             told.setdefault(row["law"], set()).add(row["verdict"])
-            levels[row["law"]] = row["level"]
+        if row["verdict"] in (*gist.BAD, "known"):
+            broken[row["level"]] += 1
     if not told:
         return "does not apply", "lightgrey"
-    good = {law for law, verdicts in told.items() if verdicts <= {"holds", "refused", "fixed"}}
-    broken = Counter(
-        levels[law] for law, verdicts in told.items() if verdicts & {*gist.BAD, "known"}
-    )
+    good = [law for law, verdicts in told.items() if verdicts <= {"holds", "refused", "fixed"}]
     color = "red" if broken["MUST"] else "yellow" if broken else "brightgreen"
     return f"{len(good)}/{len(told)} laws", color
 

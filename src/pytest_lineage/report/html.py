@@ -76,12 +76,16 @@ def render(document: Mapping[str, Any]) -> str:
         f"<style>{(PAGE / 'style.css').read_text(encoding='utf-8')}</style></head><body>",
         '<a class="skip" href="#laws">Skip to the laws</a>',
         *_head(document),
+        '<nav aria-label="Sections"><a href="#failures">Failures</a> <a href="#list">Laws</a></nav>',
         "<main>",
         *_cards(document, names),
         *_notes(document),
         *_form(document, names, rows),
-        *told,
-        *_groups(document, rows),
+        *(
+            [*_groups(document, rows), *told]
+            if len(rows) > 1
+            else [*told, *_groups(document, rows)]
+        ),
         *_laws(document, rows, anchors),
         *_left_out(document, rows, names),
         "</main>",
@@ -117,7 +121,8 @@ def _cards(document: Mapping[str, Any], names: list[str]) -> Iterator[str]:
         facts += [f"{esc(name)} {esc(v)}" for name, v in (target.get("versions") or {}).items()]
         yield (
             f'<li class="card {verdict.word}" data-t="{names.index(target["name"])}">'
-            f"<h3>{esc(clip(target['name'], 200))}</h3><p><b>{verdict.word}</b> — {esc(verdict.text)}, {verdict.seconds:.1f} s</p>"
+            f"<h3>{esc(clip(target['name'], 200))}</h3><p><b>{verdict.word}</b> — "
+            f"{esc(verdict.text)}, {verdict.seconds:.1f} s</p>"
             + (f'<p class="small soft">{", ".join(facts)}</p>' if facts else "")
         )
         for key in ("error", "fault"):
@@ -184,7 +189,7 @@ def _failures(
     document: Mapping[str, Any], failures: list[Failure], names: list[str]
 ) -> tuple[list[str], int]:
     """The section of the failures, and how many of them it holds."""
-    lines = [f"<h2>Failures ({len(failures)})</h2>"]
+    lines = [f'<h2 id="failures">Failures ({len(failures)})</h2>']
     if not failures:
         none = '<p>Nothing is broken that is not known.</p><button type="button" id="all" hidden></button>'
         return [*lines, none], 0
@@ -365,5 +370,5 @@ def _left_out(
             head = f'<details data-t="{number}"><summary>{esc(clip(name, 200))}</summary>'
             parts.append(f'{head}<ul class="why">{shown}</ul></details>')
     if parts:
-        yield "<h2>What was not judged, and why</h2>"
+        yield '<h2 id="open">What was not judged, and why</h2>'
         yield from parts

@@ -40,6 +40,8 @@ class Options:
     op_limit: float = Limits.op
     allow_nonempty: bool = False
     cov: str = ""
+    bare: bool = False
+    """Whether no law will be judged, so that the programs of laws need not be loaded."""
     python: str = ""
     """Interpreter of another environment in which the target is opened; empty: this one."""
     suite: str = ""
@@ -120,6 +122,7 @@ class TargetRun:
                 "target": self.text,
                 "kind": self.options.kind,
                 "over": self.options.over,
+                "bare": self.options.bare,
                 "profile": self.options.profile,
                 "allow_nonempty": self.options.allow_nonempty,
                 "cov": self.options.cov if self.cov_include else "",

@@ -36,7 +36,7 @@ class Service:
         self.target: Target = resolve(
             start["target"], start.get("kind", "saver"), start.get("over", "")
         )
-        for item in laws.all_laws(self.target.kind):
+        for item in [] if start.get("bare") else laws.all_laws(self.target.kind):
             _ = item.programs  # what they import is no part of any law's time
         self.loop = Loop()
         self._beat = beat
