@@ -174,8 +174,11 @@ async def as_async_generator() -> Any:
 instance = Sound()
 
 
-@target("declared", limits={"history": "keeps the head only"}, unsupported={"copy_thread": "on purpose"})
+@target(
+    "declared", limits={"history": "keeps the head only"}, unsupported={"copy_thread": "on purpose"}
+)
 def declared(store: Store) -> Any:
     """A declared target with limits."""
-    assert store.path.is_dir() and store.dsn is None
+    assert store.path.is_dir()
+    assert store.dsn is None
     return Sound()

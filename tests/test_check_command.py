@@ -32,7 +32,12 @@ def verdicts(document: dict[str, Any], law: str) -> dict[str, str]:
 def test_a_sound_saver_is_good_on_four_faces(capsys: pytest.CaptureFixture[str]) -> None:
     code, document, _ = check(capsys, "memory", "--laws", "put,fork")
     assert code == 0
-    assert set(verdicts(document, "put.is-readable")) == {"sync", "async", "sync->async", "async->sync"}
+    assert set(verdicts(document, "put.is-readable")) == {
+        "sync",
+        "async",
+        "sync->async",
+        "async->sync",
+    }
     assert {"law", "face", "target", "level", "verdict"} <= set(document["laws"][0])
     assert document["versions"]["langgraph-checkpoint"]
     assert document["exit_code"] == 0
@@ -72,7 +77,8 @@ def test_a_target_that_cannot_be_used_is_one_message_and_exit_2(
     assert message in document["targets"][0]["error"]
     assert message in error
     assert "Traceback" not in error
-    assert "secret" not in error and "secret" not in json.dumps(document)
+    assert "secret" not in error
+    assert "secret" not in json.dumps(document)
 
 
 def test_other_targets_are_still_checked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +102,8 @@ def test_a_hang_is_a_verdict_and_the_run_goes_on(
     )
     assert code == 1
     hung = [row for row in document["laws"] if row["verdict"] == "hangs"]
-    assert hung and all(row["evidence"]["program"]["ops"] for row in hung)
+    assert hung
+    assert all(row["evidence"]["program"]["ops"] for row in hung)
     assert verdicts(document, "put.returns-its-config") == {"sync": "holds"}
 
 
@@ -115,7 +122,14 @@ def test_a_hang_of_an_optional_operation_costs_its_own_laws_only(
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX signals")
 def test_a_hang_shows_where_the_saver_stands(capsys: pytest.CaptureFixture[str]) -> None:
     _, document, _ = check(
-        capsys, f"{FILE}:HangsInGet", "--laws", "put.is-readable", "--face", "sync", "--op-limit", "1"
+        capsys,
+        f"{FILE}:HangsInGet",
+        "--laws",
+        "put.is-readable",
+        "--face",
+        "sync",
+        "--op-limit",
+        "1",
     )
     assert "in get_tuple" in document["laws"][0]["evidence"]["stack"]
 
@@ -133,7 +147,8 @@ def test_a_death_is_a_verdict_and_the_run_goes_on(
     )
     assert code == 1
     row = next(row for row in document["laws"] if row["law"] == "writes.round-trip")
-    assert row["verdict"] == "broken" and words in row["reason"]
+    assert row["verdict"] == "broken"
+    assert words in row["reason"]
     assert verdicts(document, "put.is-readable") == {"sync": "holds"}
 
 
@@ -218,9 +233,7 @@ def test_wrong_usage_is_one_message_and_exit_2(
     assert captured.err.count("\n") <= 2
 
 
-def test_langgraph_json_is_a_door(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_langgraph_json_is_a_door(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "my_saver.py").write_text(
         "from langgraph.checkpoint.memory import InMemorySaver\ndef make():\n    return InMemorySaver()\n"
     )
@@ -230,7 +243,8 @@ def test_langgraph_json_is_a_door(
     assert code == 0
     file.write_text("{}")
     code, document, _ = check(capsys, str(file), "--laws", "put.is-readable")
-    assert code == 2 and "checkpointer.path" in document["targets"][0]["error"]
+    assert code == 2
+    assert "checkpointer.path" in document["targets"][0]["error"]
 
 
 def test_the_peer_suites_object_is_a_target(
@@ -265,7 +279,8 @@ def test_coverage_of_the_target_names_lines_that_no_law_reached(
     )
     code, _, error = check(capsys, "./covered.py:Saver", "--laws", "put.is-readable", "--cov")
     assert code == 0
-    assert "covered.py" in error and "no law reached 6" in error
+    assert "covered.py" in error
+    assert "no law reached 6" in error
 
 
 def test_the_console_script_runs_as_a_module_too() -> None:

@@ -239,7 +239,9 @@ def test_a_wrong_password_is_reported_without_it(server: Server) -> None:
 
 
 def test_a_given_dsn_that_does_not_work_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(doors.DSN_VARIABLE, f"postgresql://me:{SECRET}@127.0.0.1:{servers.free_port()}/x")
+    monkeypatch.setenv(
+        doors.DSN_VARIABLE, f"postgresql://me:{SECRET}@127.0.0.1:{servers.free_port()}/x"
+    )
     with pytest.raises(PostgresUnavailable) as caught:
         open_server()
     assert "the DSN that was given does not work" in str(caught.value)

@@ -103,17 +103,34 @@ def create(path: Path, python: str = "") -> None:
     """Make an empty environment. Raises `Failed`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     uv, interpreter = shutil.which("uv"), _interpreter(python)
-    call([uv, "venv", "-q", "-p", interpreter, str(path)] if uv else [interpreter, "-m", "venv", str(path)])
+    call(
+        [uv, "venv", "-q", "-p", interpreter, str(path)]
+        if uv
+        else [interpreter, "-m", "venv", str(path)]
+    )
 
 
 def install(path: Path, what: Sequence[str], *options: str) -> None:
     """Install requirements into an environment. Raises `Failed`."""
     uv, python = shutil.which("uv"), str(program(path, "python"))
-    arguments = [word for item in what for word in (item.split() if item.startswith("-") else [item])]
+    arguments = [
+        word for item in what for word in (item.split() if item.startswith("-") else [item])
+    ]
     if uv:
         call([uv, "pip", "install", "-q", "-p", python, *options, *arguments])
     else:
-        call([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *options, *arguments])
+        call(
+            [
+                python,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--disable-pip-version-check",
+                *options,
+                *arguments,
+            ]
+        )
 
 
 def fill(path: Path, requirements: Sequence[str], constraints: Sequence[str] = ()) -> None:
@@ -220,7 +237,9 @@ def call(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Failed(f"{Path(command[0]).name}: {error}") from None
     if check and done.returncode:
-        raise Failed(f"{Path(command[0]).name} {command[1]} failed: {tail(done.stderr or done.stdout)}")
+        raise Failed(
+            f"{Path(command[0]).name} {command[1]} failed: {tail(done.stderr or done.stdout)}"
+        )
     return done
 
 
@@ -244,8 +263,12 @@ def entries(root: Path | None = None) -> list[dict[str, Any]]:
             try:
                 record = json.loads((path / RECORD).read_text(encoding="utf-8"))
             except (OSError, ValueError):
-                record = {"label": "unfinished"} if kind == "environments" else {"label": "this suite"}
-            found.append({"kind": kind, "id": path.name, "path": path, "size": _size(path), **record})
+                record = (
+                    {"label": "unfinished"} if kind == "environments" else {"label": "this suite"}
+                )
+            found.append(
+                {"kind": kind, "id": path.name, "path": path, "size": _size(path), **record}
+            )
     return found
 
 

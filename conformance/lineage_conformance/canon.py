@@ -62,7 +62,9 @@ def canon(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         return {_tag(value, type(value)): _mapping(dict(value), down)}
     if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "dtype"):
-        return {"~numpy": [str(value.dtype), list(getattr(value, "shape", ())), canon(value.tolist())]}
+        return {
+            "~numpy": [str(value.dtype), list(getattr(value, "shape", ())), canon(value.tolist())]
+        }
     return {f"~{type(value).__name__}": _fields(value, down)}
 
 
@@ -134,7 +136,7 @@ def differences(expected: Any, got: Any, path: tuple[str, ...] = ()) -> Iterable
         if len(expected) != len(got):
             yield Difference(path, expected, got)
         else:
-            for index, (left, right) in enumerate(zip(expected, got)):
+            for index, (left, right) in enumerate(zip(expected, got, strict=False)):
                 yield from differences(left, right, (*path, str(index)))
     elif expected is not got and expected != got:
         yield Difference(path, expected, got)

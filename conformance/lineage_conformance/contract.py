@@ -27,7 +27,7 @@ RESERVED_METADATA = frozenset(
 """Keys of a config that stay out of the metadata (`EXCLUDED_METADATA_KEYS`, from 2.0.16 on)."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def version(package: str) -> str | None:
     """The installed version of a distribution, None if it is not installed."""
     try:
@@ -48,7 +48,7 @@ def release(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def unmet(requirement: str) -> str | None:
     """Why the installed packages do not meet ``name>=x,<y``; None when they do.
 
@@ -78,7 +78,7 @@ def _split(requirement: str) -> tuple[str, str, str]:
     return name, "", requirement[len(name) :]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def special_channels() -> Mapping[str, int]:
     """The reserved channels that the installed contract maps to a fixed index."""
     from langgraph.checkpoint import base
@@ -86,7 +86,7 @@ def special_channels() -> Mapping[str, int]:
     return dict(getattr(base, "WRITES_IDX_MAP", {}))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def checkpoint_keys() -> frozenset[str]:
     """The keys of the installed `Checkpoint` record."""
     from langgraph.checkpoint.base import Checkpoint
@@ -94,7 +94,7 @@ def checkpoint_keys() -> frozenset[str]:
     return frozenset(Checkpoint.__annotations__)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def checkpoint_format() -> int:
     """The number `v` that the installed engine writes: 4 since sends became a channel, else 1."""
     return 1 if "pending_sends" in checkpoint_keys() else 4

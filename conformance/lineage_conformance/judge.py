@@ -204,7 +204,9 @@ class Judge:
 
     def _ask_referee(self, law: Law, face: Face, outcome: Outcome) -> None:
         """A breach that the strict reference shows too is the engine's, not the saver's."""
-        assert self._referee is not None and law.check is not None and outcome.program is not None
+        assert self._referee is not None
+        assert law.check is not None
+        assert outcome.program is not None
         loop = self.stores.loop
         wanted = signature(outcome.diffs[0])
         answers = set()

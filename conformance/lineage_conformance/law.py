@@ -215,7 +215,9 @@ def select(patterns: Iterable[str], kind: str = "saver") -> list[Law]:
         found = [i for i in laws if fnmatch.fnmatchcase(i.id, pattern) or i.group == pattern]
         if not found:
             get(pattern)
-            raise KeyError(f"no law of kind {kind!r} matches {pattern!r}; see `pytest-lineage laws`")
+            raise KeyError(
+                f"no law of kind {kind!r} matches {pattern!r}; see `pytest-lineage laws`"
+            )
         chosen.update((item.id, item) for item in found)
     return [item for item in laws if not wanted or item.id in chosen]
 
@@ -229,7 +231,9 @@ def causes(item: Law) -> Iterator[str]:
     seen: set[str] = set()
     queue = list(item.after)
     if item.referee:
-        queue += [other.id for other in _REGISTRY.values() if other.kind == "saver" and not other.referee]
+        queue += [
+            other.id for other in _REGISTRY.values() if other.kind == "saver" and not other.referee
+        ]
     while queue:
         id = queue.pop(0)
         if id not in seen and id in _REGISTRY:

@@ -134,7 +134,9 @@ class Model:
                 needed |= self._needed(key)
         self._keep(lambda key: key not in gone or key in needed)
 
-    def delta(self, thread: str, ns: str, id: str | None, channels: Sequence[str]) -> dict[str, Any]:
+    def delta(
+        self, thread: str, ns: str, id: str | None, channels: Sequence[str]
+    ) -> dict[str, Any]:
         """Per channel the ancestors' writes, oldest first, back to the nearest stored value."""
         head = self.get(thread, ns, id)
         answer: dict[str, Any] = {}
@@ -155,7 +157,7 @@ class Model:
 
     def _needed(self, key: Key) -> set[Key]:
         """Ancestors that hold the seed or the writes of a channel with a version but no value."""
-        thread, ns, id = key
+        thread, ns, _id = key
         row = self.rows[key]
         open_channels = set(row.checkpoint["channel_versions"]) - set(row.values)
         needed: set[Key] = set()

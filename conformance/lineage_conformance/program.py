@@ -246,7 +246,9 @@ class Program:
         """Read a program. Raises `ValueError` that says what is wrong with the data."""
         version = data.get("format")
         if version != FORMAT:
-            raise ValueError(f"program format {version!r} is not {FORMAT}, the one this suite reads")
+            raise ValueError(
+                f"program format {version!r} is not {FORMAT}, the one this suite reads"
+            )
         ops = data.get("ops")
         if not isinstance(ops, list):
             raise ValueError("a program needs a list 'ops'")
@@ -327,7 +329,9 @@ def _lines(op: Op, indent: str) -> Iterator[str]:
             continue
         if isinstance(value, (dict, list, tuple)) and len(repr(value)) > 120:
             value = repr(value)[:117] + "..."
-        parts.append(f"{f.name}={value!r}" if not isinstance(value, str) or f.name not in ("x",) else value)
+        parts.append(
+            f"{f.name}={value!r}" if not isinstance(value, str) or f.name not in ("x",) else value
+        )
     yield f"{indent}{op.name}({', '.join(parts)})"
     for name in _NESTED:
         for inner in getattr(op, name, ()):

@@ -14,8 +14,22 @@ from lineage_conformance.canon import Difference, canon, differences
 from lineage_conformance.handles import Face, Handle, halves
 from lineage_conformance.model import Model, name
 from lineage_conformance.program import (
-    CopyThread, DeleteForRuns, DeleteThread, DeltaHistory, Get, List, Mint, Op, OwnLoop, Program,
-    Prune, Put, Reopen, Together, Vanish, Writes,
+    CopyThread,
+    DeleteForRuns,
+    DeleteThread,
+    DeltaHistory,
+    Get,
+    List,
+    Mint,
+    Op,
+    OwnLoop,
+    Program,
+    Prune,
+    Put,
+    Reopen,
+    Together,
+    Vanish,
+    Writes,
 )  # fmt: skip
 from lineage_conformance.raised import Raised, guarded
 
@@ -160,7 +174,11 @@ class Session:
         return made
 
     def oracle_config(self, op: Put) -> dict[str, Any]:
-        conf = {"thread_id": self.thread(op.thread), "checkpoint_ns": op.ns, **zoo.build(dict(op.extra))}
+        conf = {
+            "thread_id": self.thread(op.thread),
+            "checkpoint_ns": op.ns,
+            **zoo.build(dict(op.extra)),
+        }
         if op.parent is not None:
             conf["checkpoint_id"] = self.id(op.parent)
         return {"configurable": conf, "metadata": zoo.build(dict(op.tags))}
@@ -172,7 +190,7 @@ class Session:
         values, versions = (dict(parent[0]), dict(parent[1])) if parent else ({}, {})
         current = max(versions.values(), default=None)
         version = self._version(op, current, handle)
-        new = {channel: version for channel in (*op.set, *op.empty)}
+        new = dict.fromkeys((*op.set, *op.empty), version)
         versions.update(new)
         values.update(op.set)
         for channel in (*op.empty, *op.drop):
@@ -326,7 +344,7 @@ class Session:
             mint = functools.partial(self.handle(0).saver.get_next_version, current, None)
             minted.append(guarded(mint))
         fresh = minted[1:]
-        pairs: Sequence[tuple[Any, Any]] = list(zip(fresh, fresh[1:]))
+        pairs: Sequence[tuple[Any, Any]] = list(itertools.pairwise(fresh))
         rising = all(type(a) is type(b) and a < b for a, b in pairs)
         if not rising:
             self.differ(op, ("minted",), "each version larger than the last", canon(fresh))

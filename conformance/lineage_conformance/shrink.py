@@ -78,7 +78,7 @@ def _smaller(program: Program) -> Iterator[Program]:
         size //= 2
     for index in range(len(ops)):
         for simpler in _simpler(ops[index]):
-            yield dataclasses.replace(program, ops=ops[:index] + (simpler,) + ops[index + 1 :])
+            yield dataclasses.replace(program, ops=(*ops[:index], simpler, *ops[index + 1 :]))
 
 
 def _simpler(op: Op) -> Iterator[Op]:
@@ -88,7 +88,7 @@ def _simpler(op: Op) -> Iterator[Op]:
             if len(nested) > 1:
                 yield dataclasses.replace(op, **{name: nested[:index] + nested[index + 1 :]})
             for simpler in _simpler(nested[index]):
-                changed = nested[:index] + (simpler,) + nested[index + 1 :]
+                changed = (*nested[:index], simpler, *nested[index + 1 :])
                 yield dataclasses.replace(op, **{name: changed})
     for f in dataclasses.fields(op):
         value = getattr(op, f.name)

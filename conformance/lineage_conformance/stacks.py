@@ -47,12 +47,18 @@ class Stack:
         """Whether it is the environment that runs, for which nothing is built."""
         return self.id == INSTALLED
 
-    def environment(self, more: Sequence[str] = (), root: Path | None = None) -> builder.Environment:
+    def environment(
+        self, more: Sequence[str] = (), root: Path | None = None
+    ) -> builder.Environment:
         """Its environment, with `more` requirements. Raises `builder.Failed` if it cannot be made."""
         if self.running:
             return builder.Environment(Path(sys.prefix), builder.installed(sys.executable))
         return builder.environment(
-            (*self.requirements, *more), constraints=self.constraints, python=self.python, label=self.id, root=root
+            (*self.requirements, *more),
+            constraints=self.constraints,
+            python=self.python,
+            label=self.id,
+            root=root,
         )
 
 
@@ -60,9 +66,16 @@ def named(path: Path = FILE) -> list[Stack]:
     """The stacks of a file like `stacks.toml`, in its order. Raises `StackError` for one of another format."""
     data = _toml(path)
     if data.get("format") != FORMAT:
-        raise StackError(f"{path.name} has format {data.get('format')!r}, this version reads {FORMAT}")
+        raise StackError(
+            f"{path.name} has format {data.get('format')!r}, this version reads {FORMAT}"
+        )
     return [
-        Stack(entry["id"], tuple(entry["requirements"]), entry.get("title", ""), entry.get("python", ""))
+        Stack(
+            entry["id"],
+            tuple(entry["requirements"]),
+            entry.get("title", ""),
+            entry.get("python", ""),
+        )
         for entry in data["stack"]
     ]
 
@@ -98,7 +111,9 @@ def _from_file(path: Path) -> Stack:
     if path.suffix != ".lock":
         return Stack(path.name, (f"-r {path.resolve()}",), f"the requirements in {path.name}")
     pins, direct = lock(path)
-    wanted = [name for name in direct if name in pins] or [name for name in pins if name.startswith(FAMILY)]
+    wanted = [name for name in direct if name in pins] or [
+        name for name in pins if name.startswith(FAMILY)
+    ]
     return Stack(
         path.name,
         tuple(f"{name}=={pins[name]}" for name in sorted(wanted)),

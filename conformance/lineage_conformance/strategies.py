@@ -168,7 +168,7 @@ def namespace_focus(draw: Draw) -> Program:
                 ("a\\", "a"),
                 ("\u00e9", "e\u0301"),
                 ("a b", "a"),
-            ]  # fmt: skip
+            ]
         )
     )
     namespaces = draw(st.lists(NAMES, min_size=1, max_size=2, unique=True))
@@ -234,7 +234,7 @@ def values_focus(draw: Draw) -> Program:
             Get(1),
             Get(2),
             List(),
-        )  # fmt: skip
+        )
     )
 
 

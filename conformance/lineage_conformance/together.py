@@ -28,7 +28,7 @@ def run(session: Session, op: Together) -> None:
     else:
         loop = session.handle(0).loop
         errors = guarded(lambda: loop.run(_in_tasks([call("async") for call in calls])))
-    for inner, error in zip(op.ops, errors):
+    for inner, error in zip(op.ops, errors, strict=False):
         if error is not None:
             session.differ(inner, ("raises",), "no exception", str(Raised(error)))
         else:

@@ -111,7 +111,8 @@ ZOO: dict[str, Specimen] = {
     "exception": Specimen("ValueError('boom')", exotic=True),
     "generator": Specimen("(n for n in ())", exotic=True),
     "delta_snapshot": Specimen(
-        "_DeltaSnapshot(['folded'])", ("from langgraph.checkpoint.serde.types import _DeltaSnapshot",)
+        "_DeltaSnapshot(['folded'])",
+        ("from langgraph.checkpoint.serde.types import _DeltaSnapshot",),
     ),
     "live": Specimen("object()", exotic=True),
     "numpy": Specimen("numpy.arange(4).reshape(2, 2)", ("numpy",), exotic=True),

@@ -144,7 +144,9 @@ def make(name: str, kind: str, over: str = "") -> Target:
     factory, postgres = _FACTORIES[name]
     if kind == "saver":
         if over:
-            raise TargetError("--over goes with a kind that is built on a saver, not with kind saver")
+            raise TargetError(
+                "--over goes with a kind that is built on a saver, not with kind saver"
+            )
         return Target(factory, name, kind, postgres=postgres)
     if name != "reference":
         raise TargetError(f"{name} is a target of kind saver, not {kind}; see --over")

@@ -95,11 +95,15 @@ class Result:
             if change.regression
         ]
         found += [
-            f"{name} can no longer be used" for difference in self.laws.values() for name in difference.unusable
+            f"{name} can no longer be used"
+            for difference in self.laws.values()
+            for name in difference.unusable
         ]
         for flip in self.flips:
             if self.settings.strict_facts or flip["pinned"]:
-                found.append(f"the fact {flip['id']} changed" + (" and is pinned" if flip["pinned"] else ""))
+                found.append(
+                    f"the fact {flip['id']} changed" + (" and is pinned" if flip["pinned"] else "")
+                )
         for loss in self.handover.losses:
             if loss.plan == "old -> new" or self.settings.strict_handover:
                 found.append(f"handover {loss.plan}: {loss.story} ends otherwise")
@@ -109,7 +113,9 @@ class Result:
     def quiet(self) -> bool:
         """Whether nothing at all differs but packages."""
         changed = any(
-            change.kind != "still" for difference in self.laws.values() for change in difference.changes
+            change.kind != "still"
+            for difference in self.laws.values()
+            for change in difference.changes
         )
         unusable = any(difference.unusable for difference in self.laws.values())
         return not (changed or unusable or self.flips or self.handover.losses)
@@ -119,14 +125,19 @@ class Result:
         data: dict[str, Any] = model.redact(
             {
                 "format": FORMAT,
-                "suite": {"name": "pytest-lineage", "version": contract.version("pytest-lineage") or "0"},
+                "suite": {
+                    "name": "pytest-lineage",
+                    "version": contract.version("pytest-lineage") or "0",
+                },
                 "target": self.settings.target,
                 "kind": self.settings.kind,
                 **{
                     side: {"name": self.sides[side].name, "packages": self.sides[side].family}
                     for side in SIDES
                 },
-                "changes": [dict(zip(("name", "old", "new"), c, strict=True)) for c in self.packages],
+                "changes": [
+                    dict(zip(("name", "old", "new"), c, strict=True)) for c in self.packages
+                ],
                 "notes": self.notes,
                 "laws": {kind: difference.to_json() for kind, difference in self.laws.items()},
                 "facts": {"compared": self.asked, "flipped": self.flips},
@@ -170,7 +181,11 @@ def _laws(result: Result, kind: str, target: str, over: str, postgres: Postgres)
         confirmed = {(c.law, face, c.kind) for c in again.changes for face in c.faces}
         kept = []
         for change in found.changes:
-            faces = [f for f in change.faces if change.kind == "still" or (change.law, f, change.kind) in confirmed]
+            faces = [
+                f
+                for f in change.faces
+                if change.kind == "still" or (change.law, f, change.kind) in confirmed
+            ]
             lost = [f for f in change.faces if f not in faces]
             result.unsteady += [f"{change.law}[{face}]" for face in lost]
             change.faces = faces
@@ -197,7 +212,9 @@ def _judged(
         if target_.get("error") and kind == result.settings.kind:
             raise Unusable(f"{result.sides['old'].name}: {target_['error']}")
     if any(target_.get("error") for target_ in old["targets"]):
-        result.notes.append(f"{kind}: cannot be used in {result.sides['old'].name}: {old['targets'][0]['error']}")
+        result.notes.append(
+            f"{kind}: cannot be used in {result.sides['old'].name}: {old['targets'][0]['error']}"
+        )
         return Difference([], [], [], [])
     for document in (old, new):
         for target_ in document["targets"]:
@@ -244,7 +261,9 @@ def _behaviour(result: Result, postgres: Postgres, say: Callable[[str], None]) -
             except Unusable as error:
                 if side == "old":
                     raise
-                result.handover.reason = f"the target cannot be used in {result.sides[side].name}: {error}"
+                result.handover.reason = (
+                    f"the target cannot be used in {result.sides[side].name}: {error}"
+                )
                 return
         if settings.with_facts:
             say("facts")
@@ -259,7 +278,9 @@ def _behaviour(result: Result, postgres: Postgres, say: Callable[[str], None]) -
 
 def _facts(result: Result, runs: Mapping[str, TargetRun]) -> None:
     with ThreadPoolExecutor(2) as pool:
-        taken = dict(zip(SIDES, pool.map(lambda side: fingerprint.take(runs[side]), SIDES), strict=True))
+        taken = dict(
+            zip(SIDES, pool.map(lambda side: fingerprint.take(runs[side]), SIDES), strict=True)
+        )
     result.asked = len(taken["new"]["facts"])
     values = {side: fingerprint.values(taken[side]) for side in SIDES}
     for id, old, new in facts.flips(values["old"], values["new"]):
@@ -270,7 +291,14 @@ def _facts(result: Result, runs: Mapping[str, TargetRun]) -> None:
             continue
         pinned = id in result.settings.pinned and result.settings.pinned[id] != new
         result.flips.append(
-            {"id": id, "sentence": item.sentence, "old": old, "new": new, "means": item.means, "pinned": pinned}
+            {
+                "id": id,
+                "sentence": item.sentence,
+                "old": old,
+                "new": new,
+                "means": item.means,
+                "pinned": pinned,
+            }
         )
 
 

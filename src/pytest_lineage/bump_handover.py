@@ -132,7 +132,9 @@ def hand_over(
                     before = keeper.size(side)
             costs[side] = {"seconds": round(took, 2), "bytes": keeper.size(side) - before}
         if not _durable(runs["old"], keeper, face, seen["old"]):
-            report.reason = "the store does not outlive the process, so that there is nothing to hand over"
+            report.reason = (
+                "the store does not outlive the process, so that there is nothing to hand over"
+            )
             return report, costs
         for plan in handover.PLANS:
             if plan not in CONTROLS:

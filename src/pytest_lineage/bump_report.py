@@ -24,7 +24,9 @@ def verdict(result: Result) -> str:
     """The whole bump in a line."""
     new, old = result.sides["new"].name, result.sides["old"].name
     if result.regressions:
-        return f"REGRESSION — {old} → {new}: {many(len(result.regressions), 'reason')} not to upgrade"
+        return (
+            f"REGRESSION — {old} → {new}: {many(len(result.regressions), 'reason')} not to upgrade"
+        )
     if result.quiet:
         return f"NO CHANGE — {old} → {new}: nothing that was asked behaves otherwise"
     return f"NO REGRESSION — {old} → {new}: something behaves otherwise, nothing that must hold is broken"
@@ -33,7 +35,11 @@ def verdict(result: Result) -> str:
 def packages(result: Result) -> list[str]:
     """What really changes, one package each."""
     return [
-        f"{name} {old} → {new}" if old and new else f"{name} {new} (new)" if new else f"{name} {old} (gone)"
+        f"{name} {old} → {new}"
+        if old and new
+        else f"{name} {new} (new)"
+        if new
+        else f"{name} {old} (gone)"
         for name, old, new in result.packages
     ]
 
@@ -57,7 +63,9 @@ def compared(result: Result) -> str:
     parts = [f"laws of {', '.join(result.laws)}"] if result.laws else []
     parts += [f"{result.asked} facts"] if result.asked else []
     if result.handover.played:
-        parts.append(f"{many(result.handover.played, 'conversation')} handed over in {len(MEANINGS)} ways")
+        parts.append(
+            f"{many(result.handover.played, 'conversation')} handed over in {len(MEANINGS)} ways"
+        )
     return "compared: " + "; ".join(parts or ["nothing"])
 
 
@@ -69,14 +77,21 @@ def remarks(result: Result) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for story, reason in result.handover.left_out.items():
         reasons.setdefault(reason, []).append(story)
-    found += [f"handover of {', '.join(stories)} left out: {reason}" for reason, stories in reasons.items()]
+    found += [
+        f"handover of {', '.join(stories)} left out: {reason}"
+        for reason, stories in reasons.items()
+    ]
     if result.unsteady:
         found.append(f"differed once and not again, not counted: {', '.join(result.unsteady)}")
     if len(result.costs) == 2:
         old, new = result.costs["old"], result.costs["new"]
         if abs(new["bytes"] - old["bytes"]) > NOTABLE * max(old["bytes"], 1):
-            found.append(f"storage of the same conversations: {old['bytes']:,.0f} → {new['bytes']:,.0f} bytes")
-        found.append(f"time for the same conversations: {old['seconds']:.1f} → {new['seconds']:.1f} s")
+            found.append(
+                f"storage of the same conversations: {old['bytes']:,.0f} → {new['bytes']:,.0f} bytes"
+            )
+        found.append(
+            f"time for the same conversations: {old['seconds']:.1f} → {new['seconds']:.1f} s"
+        )
     return found
 
 
@@ -124,14 +139,21 @@ def pretty(result: Result) -> str:
     for note in remarks(result):
         lines += style.wrap(f"note: {safe(note)}", "    ")
     color = "red" if result.regressions else "green"
-    lines += [style.paint(line, color, "bold") for line in style.wrap(safe(verdict(result)), "    ")]
+    lines += [
+        style.paint(line, color, "bold") for line in style.wrap(safe(verdict(result)), "    ")
+    ]
     return "\n".join(style.plain(line.rstrip()) for line in lines)
 
 
 def markdown(result: Result) -> str:
     """The bump for a step summary or a comment."""
     sign = "❌" if result.regressions else "✅"
-    lines = [f"## {sign} {escape(verdict(result))}", "", f"Target {code(result.settings.target)}", ""]
+    lines = [
+        f"## {sign} {escape(verdict(result))}",
+        "",
+        f"Target {code(result.settings.target)}",
+        "",
+    ]
     lines += [f"- {code(text)}" for text in packages(result)]
     for kind, words, found in laws(result):
         opened = " open" if kind == "new" else ""
@@ -139,7 +161,11 @@ def markdown(result: Result) -> str:
         lines += [f"- {code(name)}: {escape(clip(reason, 300))}" for name, reason in found[:MOST]]
         lines += ["", "</details>"]
     if result.flips:
-        lines += ["", f"<details open><summary><b>facts that flipped</b> ({len(result.flips)})</summary>", ""]
+        lines += [
+            "",
+            f"<details open><summary><b>facts that flipped</b> ({len(result.flips)})</summary>",
+            "",
+        ]
         lines += ["| fact | was | is | what it may mean |", "|---|---|---|---|"]
         for flip in result.flips[:MOST]:
             pin = " 📌" if flip["pinned"] else ""
@@ -149,7 +175,11 @@ def markdown(result: Result) -> str:
         lines += ["", "</details>"]
     if result.handover.losses:
         count = len(result.handover.losses)
-        lines += ["", f"<details open><summary><b>conversations that end otherwise</b> ({count})</summary>", ""]
+        lines += [
+            "",
+            f"<details open><summary><b>conversations that end otherwise</b> ({count})</summary>",
+            "",
+        ]
         for loss in result.handover.losses[:MOST]:
             first, *rest = loss_lines(loss)
             lines += [f"- {escape(first)}", *(f"  - {escape(line)}" for line in rest)]
@@ -160,7 +190,10 @@ def markdown(result: Result) -> str:
 
 def annotations(result: Result) -> list[str]:
     """GitHub workflow commands: one error per reason not to upgrade, one warning for flipped facts."""
-    found = [f"::error title=pytest-lineage bump::{_message(reason)}" for reason in result.regressions[:9]]
+    found = [
+        f"::error title=pytest-lineage bump::{_message(reason)}"
+        for reason in result.regressions[:9]
+    ]
     if result.flips:
         ids = ", ".join(flip["id"] for flip in result.flips)
         found.append(f"::warning title=pytest-lineage bump::facts that flipped: {_message(ids)}")

@@ -90,7 +90,9 @@ def report(data: str, include: Iterable[str]) -> str:
         lines.append(f"  {_short(file)}: {share:.0f} % of {len(statements)}{unreached}")
     if len(lines) == 1:
         return "coverage of the target: nothing was measured"
-    lines.append(f"  {len(laws)} laws reached it; details: coverage html --data-file {DATA} --show-contexts")
+    lines.append(
+        f"  {len(laws)} laws reached it; details: coverage html --data-file {DATA} --show-contexts"
+    )
     return "\n".join(lines)
 
 

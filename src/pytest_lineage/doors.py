@@ -28,7 +28,9 @@ def resolve(text: str, kind: str = "saver", over: str = "") -> Target:
     """
     found = _resolve(text, kind, over)
     if found.kind != kind:
-        raise TargetError(f"{text}: is declared as a target of kind {found.kind}; pass --kind {found.kind}")
+        raise TargetError(
+            f"{text}: is declared as a target of kind {found.kind}; pass --kind {found.kind}"
+        )
     return found
 
 

@@ -36,7 +36,9 @@ class Side:
         """How to run a target there. A target that is a file is looked for from the current directory."""
         if not self.python:
             return Options(path=default_path(), **more)
-        return Options(path=(str(Path.cwd()),), python=self.python, suite=str(builder.suite()), **more)
+        return Options(
+            path=(str(Path.cwd()),), python=self.python, suite=str(builder.suite()), **more
+        )
 
     @property
     def family(self) -> dict[str, str]:
@@ -65,7 +67,9 @@ def drifted(packages: Mapping[str, str], folder: Path | None = None) -> tuple[st
         return (str(error),)
 
 
-def bumped(base: Stack, wanted: Sequence[str], latest: bool = False, more: Sequence[str] = ()) -> Side:
+def bumped(
+    base: Stack, wanted: Sequence[str], latest: bool = False, more: Sequence[str] = ()
+) -> Side:
     """The environment of a stack after ``pip install`` of what is `wanted`, as it would be for the user.
 
     The base is copied, exact versions and all, and the installer then changes what the wanted requirements make it
@@ -76,7 +80,9 @@ def bumped(base: Stack, wanted: Sequence[str], latest: bool = False, more: Seque
     name = "latest" if latest else ", ".join(wanted)
     parts = [sys.version.split()[0], base.id, pins, list(base.constraints), list(wanted)]
     if latest:
-        parts.append(time.strftime("%Y-%m-%d", time.gmtime()))  # what is newest today may not be tomorrow
+        parts.append(
+            time.strftime("%Y-%m-%d", time.gmtime())
+        )  # what is newest today may not be tomorrow
     path = builder.cache() / "environments" / builder.digest(parts)
     with builder.locked(path):
         found = builder.read(path)
@@ -90,7 +96,9 @@ def bumped(base: Stack, wanted: Sequence[str], latest: bool = False, more: Seque
             if latest:
                 _upgrade(path)
             builder.install(path, [*wanted, *builder.TOOLS])
-            made = builder.finish(path, f"bump: {name}", list(wanted), time.monotonic() - begin, notes)
+            made = builder.finish(
+                path, f"bump: {name}", list(wanted), time.monotonic() - begin, notes
+            )
         except builder.Failed as error:
             shutil.rmtree(path, ignore_errors=True)
             raise Unbuildable(f"{name}: {error}") from None
@@ -118,9 +126,13 @@ def _copy(path: Path, pins: Sequence[str]) -> tuple[str, ...]:
 
 
 def _upgrade(path: Path) -> None:
-    names = sorted(name for name in stacks.family(builder.installed(str(builder.program(path, "python")))))
+    names = sorted(
+        name for name in stacks.family(builder.installed(str(builder.program(path, "python"))))
+    )
     if shutil.which("uv"):
-        builder.install(path, names, *(word for name in names for word in ("--upgrade-package", name)))
+        builder.install(
+            path, names, *(word for name in names for word in ("--upgrade-package", name))
+        )
     else:
         builder.install(path, names, "--upgrade", "--upgrade-strategy", "only-if-needed")
 

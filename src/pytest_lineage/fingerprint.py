@@ -34,7 +34,9 @@ def take(run: TargetRun, done: Callable[[str], None] = lambda id: None) -> Finge
     about = run.about or run.start()
     observed = []
     for item in facts.all_facts():
-        observed.append({"id": item.id, "sentence": item.sentence, "value": redact(value(run, item))})
+        observed.append(
+            {"id": item.id, "sentence": item.sentence, "value": redact(value(run, item))}
+        )
         done(item.id)
     made: Fingerprint = redact(
         {
@@ -84,7 +86,9 @@ def read_lock(path: Path) -> dict[str, dict[str, Any]]:
         raise LockError(f"{path}: is no JSON: {error}") from None
     found = data.get("targets") if isinstance(data, dict) else None
     if not isinstance(found, dict) or not all(isinstance(part, dict) for part in found.values()):
-        raise LockError(f"{path}: is no lock file of facts; write one with `pytest-lineage facts --lock`")
+        raise LockError(
+            f"{path}: is no lock file of facts; write one with `pytest-lineage facts --lock`"
+        )
     if data.get("format") != FORMAT:
         raise LockError(f"{path}: has format {data.get('format')!r}, this version reads {FORMAT}")
     return found

@@ -38,7 +38,11 @@ class Settings:
         """What is judged, as (kind, target, over)."""
         found = [(self.kind, target, self.over) for target in self.targets]
         if self.kind == "saver" and self.references and not self.laws:
-            found += [(kind, "reference", target) for target in self.targets for kind in builtin.REFERENCES]
+            found += [
+                (kind, "reference", target)
+                for target in self.targets
+                for kind in builtin.REFERENCES
+            ]
         return found
 
 
@@ -83,14 +87,22 @@ def cell(counts: Counter[str]) -> str:
         return "no verdict" if counts["inconclusive"] else "does not apply"
     good = counts["holds"] + counts["refused"] + counts["known"]
     words = [f"{good}/{told}"]
-    for verdict, mark in (("broken", "broken"), ("hangs", "hang"), ("engine", "engine"), ("inconclusive", "?")):
+    for verdict, mark in (
+        ("broken", "broken"),
+        ("hangs", "hang"),
+        ("engine", "engine"),
+        ("inconclusive", "?"),
+    ):
         if counts[verdict]:
             words.append(f"{counts[verdict]} {mark}")
     return " ".join(words)
 
 
 def run(
-    stacks: Sequence[Stack], settings: Settings, jobs: int = 2, say: Callable[[str], None] = lambda text: None
+    stacks: Sequence[Stack],
+    settings: Settings,
+    jobs: int = 2,
+    say: Callable[[str], None] = lambda text: None,
 ) -> list[Column]:
     """Judge the targets in every stack, `jobs` stacks at a time. One column per stack, whatever happens."""
     postgres = Shared()
@@ -101,7 +113,9 @@ def run(
             side = of_stack(stack, settings.more)
         except Unbuildable as error:
             return Column(stack.id, unbuildable=str(error))
-        return _judged(Column(stack.id, side.family, notes=list(side.notes)), side, settings, postgres, say)
+        return _judged(
+            Column(stack.id, side.family, notes=list(side.notes)), side, settings, postgres, say
+        )
 
     try:
         with ThreadPoolExecutor(jobs) as pool:
@@ -138,7 +152,9 @@ def _judged(
 def exit_code(columns: Sequence[Column]) -> int:
     """The exit code of the whole matrix: the first of 2, 3, 1, 4 that a column has, else 0."""
     codes = {column.code for column in columns}
-    return next((c for c in (rows.USAGE, rows.SUITE, rows.FAILED, rows.INCOMPLETE) if c in codes), rows.GOOD)
+    return next(
+        (c for c in (rows.USAGE, rows.SUITE, rows.FAILED, rows.INCOMPLETE) if c in codes), rows.GOOD
+    )
 
 
 def document(columns: Sequence[Column]) -> dict[str, Any]:
@@ -146,7 +162,10 @@ def document(columns: Sequence[Column]) -> dict[str, Any]:
     data: dict[str, Any] = model.redact(
         {
             "format": FORMAT,
-            "suite": {"name": "pytest-lineage", "version": contract.version("pytest-lineage") or "0"},
+            "suite": {
+                "name": "pytest-lineage",
+                "version": contract.version("pytest-lineage") or "0",
+            },
             "stacks": [
                 {
                     "stack": column.stack,

@@ -71,9 +71,16 @@ def pretty(columns: Sequence[Column]) -> str:
     table = _table(columns)
     table[0] = [clip(name, NAME) for name in table[0]]
     widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
-    lines = ["  ".join(safe(text).ljust(width) for text, width in zip(line, widths, strict=True)) for line in table]
+    lines = [
+        "  ".join(safe(text).ljust(width) for text, width in zip(line, widths, strict=True))
+        for line in table
+    ]
     broken = _broken(columns)
-    lines += ["", *(f"{safe(name)}: {', '.join(names)}" for name, names in broken.items())] if broken else []
+    lines += (
+        ["", *(f"{safe(name)}: {', '.join(names)}" for name, names in broken.items())]
+        if broken
+        else []
+    )
     for remark in _remarks(columns):
         lines += ["", *style.wrap(safe(remark), "    ")]
     worst = exit_code(columns)
@@ -96,7 +103,9 @@ def markdown(columns: Sequence[Column]) -> str:
     lines += ["", *(f"- {escape(remark)}" for remark in _remarks(columns)), ""]
     for column in columns:
         installed = ", ".join(f"{name} {version}" for name, version in column.packages.items())
-        lines.append(f"<sub>{escape(column.stack)}: {escape(installed or 'not installed')}</sub><br>")
+        lines.append(
+            f"<sub>{escape(column.stack)}: {escape(installed or 'not installed')}</sub><br>"
+        )
     return "\n".join(lines)
 
 
@@ -117,7 +126,9 @@ def html(columns: Sequence[Column]) -> str:
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>{quoted(title)}</title><style>{_STYLE}</style></head><body><main><h1>{quoted(title)}</h1>",
         '<div class="scroll" tabindex="0"><table><caption>Laws that hold, of those that apply, by stack</caption>',
-        "<thead><tr>" + "".join(f'<th scope="col">{_text(text)}</th>' for text in head) + "</tr></thead><tbody>",
+        "<thead><tr>"
+        + "".join(f'<th scope="col">{_text(text)}</th>' for text in head)
+        + "</tr></thead><tbody>",
     ]
     for name, *cells in body:
         marked = "".join(f'<td class="{_class(text)}">{_text(text)}</td>' for text in cells)
@@ -125,10 +136,16 @@ def html(columns: Sequence[Column]) -> str:
     parts.append("</tbody></table></div>")
     broken = _broken(columns)
     if broken:
-        items = "".join(f"<li><code>{_text(n)}</code>: {_text(', '.join(s))}</li>" for n, s in broken.items())
+        items = "".join(
+            f"<li><code>{_text(n)}</code>: {_text(', '.join(s))}</li>" for n, s in broken.items()
+        )
         parts.append(f"<h2>Broken laws</h2><ul>{items}</ul>")
     if remarks := _remarks(columns):
-        parts.append("<h2>Remarks</h2><ul>" + "".join(f"<li>{_text(text)}</li>" for text in remarks) + "</ul>")
+        parts.append(
+            "<h2>Remarks</h2><ul>"
+            + "".join(f"<li>{_text(text)}</li>" for text in remarks)
+            + "</ul>"
+        )
     parts.append("<h2>Installed</h2><dl>")
     for column in columns:
         installed = ", ".join(f"{name} {version}" for name, version in column.packages.items())
@@ -141,6 +158,8 @@ def _text(text: str) -> str:
 
 
 def _class(text: str) -> str:
-    if any(word in text for word in ("broken", "hang", "engine", "cannot", "fault", "not installable")):
+    if any(
+        word in text for word in ("broken", "hang", "engine", "cannot", "fault", "not installable")
+    ):
         return "bad"
     return "good" if "/" in text else "none"

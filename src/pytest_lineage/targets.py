@@ -28,7 +28,13 @@ LIMITS: Mapping[str, str] = MappingProxyType(
 )
 """Limits that a target may declare, each with its reason; laws that they rule out do not apply."""
 
-OPERATIONS = ("delete_thread", "copy_thread", "prune", "delete_for_runs", "get_delta_channel_history")
+OPERATIONS = (
+    "delete_thread",
+    "copy_thread",
+    "prune",
+    "delete_for_runs",
+    "get_delta_channel_history",
+)
 """Optional operations that a target may declare unsupported."""
 
 
@@ -130,7 +136,9 @@ def _from_peer(found: Any, kind: str) -> Target:
             yield saver
 
     skipped = {
-        name: "declared in skip_capabilities" for name in found.skip_capabilities if name in OPERATIONS
+        name: "declared in skip_capabilities"
+        for name in found.skip_capabilities
+        if name in OPERATIONS
     }
     return Target(factory, str(found.name), kind, {}, skipped)
 

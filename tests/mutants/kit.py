@@ -86,4 +86,14 @@ def roots(ids: list[str]) -> list[str]:
     return [id for id in ids if not set(laws.causes(laws.get(id))) & set(ids)]
 
 
-__all__ = ["MUTANTS", "Law", "Mutant", "StrictSaver", "broken", "judge_all", "load", "mutant", "roots"]
+__all__ = [
+    "MUTANTS",
+    "Law",
+    "Mutant",
+    "StrictSaver",
+    "broken",
+    "judge_all",
+    "load",
+    "mutant",
+    "roots",
+]

@@ -16,5 +16,3 @@ class DropsEarlyWritesOfOthers(StrictSaver):
 
     async def adelete_thread(self, thread_id: str) -> None:
         self.delete_thread(thread_id)
-
-

@@ -44,13 +44,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "pretty", "json", "markdown")
     parser.add_argument("--report", metavar="FILE.jsonl", help="write one line per verdict")
     parser.add_argument("--junit", metavar="FILE.xml", help="write a JUnit report")
-    parser.add_argument("--exitfirst", "-x", action="store_true", help="stop at the first broken MUST")
+    parser.add_argument(
+        "--exitfirst", "-x", action="store_true", help="stop at the first broken MUST"
+    )
     parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for each target")
     parser.add_argument("--op-limit", type=float, default=5.0, metavar="S",
                         help="seconds for one operation before it counts as hanging (5)")  # fmt: skip
     parser.add_argument("--allow-nonempty", action="store_true",
                         help="accept a target that holds data; only threads of ours are touched")  # fmt: skip
-    parser.add_argument("--fail-on-should", action="store_true", help="a broken SHOULD fails the run too")
+    parser.add_argument(
+        "--fail-on-should", action="store_true", help="a broken SHOULD fails the run too"
+    )
     parser.add_argument("--known", metavar="FILE",
                         help="known failures (default: lineage-known.toml here, if there is one)")  # fmt: skip
     parser.add_argument("--fail-on", choices=["new", "any", "never"], default="new",
@@ -184,5 +188,3 @@ def _cov_folder(wanted: bool) -> str:
     from pytest_lineage import cov
 
     return cov.folder()
-
-

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 def pretty(item: Law) -> str:
     """Everything about a law, for people."""
     lines = [f"{item.id}  ({item.level.value}, kind {item.kind})", ""]
-    lines += textwrap.wrap(item.sentence, 88) + [""]
+    lines += [*textwrap.wrap(item.sentence, 88), ""]
     facts = [
         ("where it comes from", item.source),
         ("what a breach means", item.meaning),
@@ -66,7 +66,10 @@ def pretty(item: Law) -> str:
         lines += ["", f"program {number} of {len(item.programs)}{origin}:"]
         lines += textwrap.indent(render(program), "    ").splitlines()
     if item.focus:
-        lines += ["", f"Profiles default and deep add generated programs of the focus {item.focus!r}."]
+        lines += [
+            "",
+            f"Profiles default and deep add generated programs of the focus {item.focus!r}.",
+        ]
     return "\n".join(lines)
 
 

@@ -15,7 +15,9 @@ from pytest_lineage.targets import KINDS
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("patterns", nargs="*", metavar="GLOB", help="ids, groups or globs; none: all")
+    parser.add_argument(
+        "patterns", nargs="*", metavar="GLOB", help="ids, groups or globs; none: all"
+    )
     parser.add_argument("--kind", choices=KINDS, default="saver")
     parser.add_argument("--level", choices=["MUST", "SHOULD", "MAY"], help="only this level")
     add_format(parser, "pretty", "json", "markdown")
@@ -77,6 +79,8 @@ def _pretty(chosen: list[Law]) -> str:
         why_not = item.not_applicable()
         note = f"  (not here: {why_not})" if why_not else ""
         lines.append(f"  {item.level.value:6} {item.id}{note}")
-        lines += textwrap.wrap(item.sentence, width, initial_indent=" " * 9, subsequent_indent=" " * 9)
+        lines += textwrap.wrap(
+            item.sentence, width, initial_indent=" " * 9, subsequent_indent=" " * 9
+        )
     lines.append(f"\n{len(chosen)} laws; `pytest-lineage explain LAW` says more about one.")
     return "\n".join(lines)

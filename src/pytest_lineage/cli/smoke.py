@@ -21,7 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("targets", nargs="+", metavar="TARGET")
     parser.add_argument("--kind", choices=KINDS, default="saver")
-    parser.add_argument("--allow-nonempty", action="store_true", help="accept a target that holds data")
+    parser.add_argument(
+        "--allow-nonempty", action="store_true", help="accept a target that holds data"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,7 +32,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _smoke(text: str, options: argparse.Namespace) -> int:
-    settings = Options(kind=options.kind, allow_nonempty=options.allow_nonempty, path=default_path())
+    settings = Options(
+        kind=options.kind, allow_nonempty=options.allow_nonempty, path=default_path()
+    )
     target = TargetRun(text, settings)
     try:
         about = target.start()

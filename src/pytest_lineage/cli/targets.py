@@ -23,7 +23,9 @@ def run(options: argparse.Namespace) -> int:
     rows += [(e.name, e.value, "") for e in sorted(metadata.entry_points(group=GROUP), key=str)]
     if options.format == "json":
         keys = ("name", "from", "missing")
-        print(json.dumps({"targets": [dict(zip(keys, row, strict=True)) for row in rows]}, indent=2))
+        print(
+            json.dumps({"targets": [dict(zip(keys, row, strict=True)) for row in rows]}, indent=2)
+        )
         return 0
     for name, source, missing in rows:
         print(f"{name:26}{source}{'; ' + missing if missing else ''}")

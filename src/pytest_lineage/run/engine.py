@@ -143,7 +143,11 @@ class TargetRun:
             reply = worker.wait(self._limits.start)
         if reply.event.get("event") == "opened":
             reply = worker.wait(self._limits.op)
-            if reply.ended is not None and reply.ended.how == "hung" and self._hung_probe(reply.ended):
+            if (
+                reply.ended is not None
+                and reply.ended.how == "hung"
+                and self._hung_probe(reply.ended)
+            ):
                 return self._start()
         event = self._checked(reply)
         self.about = {key: value for key, value in event.items() if key != "event"}
@@ -302,7 +306,9 @@ def check(
         try:
             failures.write(failures.collect(report.rows, report.about, Path.cwd()), Path.cwd())
         except OSError as error:
-            report.unsaved = f"programs of broken laws could not be saved: {error.strerror or error}"
+            report.unsaved = (
+                f"programs of broken laws could not be saved: {error.strerror or error}"
+            )
     return report
 
 

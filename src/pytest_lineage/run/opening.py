@@ -118,12 +118,16 @@ class Opener:
             try:
                 return run(_first(made)), lambda: run(made.aclose())
             except StopAsyncIteration:
-                raise TargetError(f"{name}: the factory yielded nothing; it must yield a saver") from None
+                raise TargetError(
+                    f"{name}: the factory yielded nothing; it must yield a saver"
+                ) from None
         if inspect.isgenerator(made):
             try:
                 return next(made), lambda: _finish(made)
             except StopIteration:
-                raise TargetError(f"{name}: the factory yielded nothing; it must yield a saver") from None
+                raise TargetError(
+                    f"{name}: the factory yielded nothing; it must yield a saver"
+                ) from None
         if hasattr(made, "__aenter__"):
             return run(_enter(made)), lambda: run(_leave(made))
         if hasattr(made, "__enter__"):
@@ -167,7 +171,11 @@ def _fast_folder() -> str | None:
         return chosen
     memory = Path("/dev/shm")
     try:
-        if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**26:
+        if (
+            memory.is_dir()
+            and os.access(memory, os.W_OK)
+            and shutil.disk_usage(memory).free > 2**26
+        ):
             return str(memory)
     except OSError:
         return None

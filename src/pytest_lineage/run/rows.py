@@ -104,7 +104,9 @@ def incomplete(report: TargetReport) -> str:
     if undecided:
         return f"{len(undecided)} MUST without a verdict, first {undecided[0].law}[{undecided[0].face}]"
     for face in report.about.get("faces_run", report.about.get("faces", [])):
-        meant = [row for row in report.rows if row.face == face and not row.reason.startswith(ONLY_FOR)]
+        meant = [
+            row for row in report.rows if row.face == face and not row.reason.startswith(ONLY_FOR)
+        ]
         if meant and not any(row.face == face for row in told):
             return f"the face {face} ran nothing"
     return ""

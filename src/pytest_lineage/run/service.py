@@ -12,11 +12,21 @@ from typing import Any
 
 from lineage_conformance import contract, contracts, facts, handles
 from lineage_conformance import law as laws
-from lineage_conformance.handles import FACES, Face, Handle, Half, Loop, halves
+from lineage_conformance.handles import FACES, Face, Half, Handle, Loop, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law, Verdict
 from lineage_conformance.program import (
-    CopyThread, DeleteForRuns, DeleteThread, DeltaHistory, Get, List, Op, Program, Prune, Put, Writes,
+    CopyThread,
+    DeleteForRuns,
+    DeleteThread,
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Program,
+    Prune,
+    Put,
+    Writes,
 )  # fmt: skip
 from pytest_lineage import builtin
 from pytest_lineage.cov import files_of
@@ -45,7 +55,10 @@ class Service:
         self.opener = Opener(self.target, self.loop, dsn)
         self.stores = Stores(self.opener.open, self.opener.drop)
         self.judge_ = Judge(
-            self.stores, start.get("profile", "quick"), self._tell, builtin.referee(self.target.kind)
+            self.stores,
+            start.get("profile", "quick"),
+            self._tell,
+            builtin.referee(self.target.kind),
         )
         self._group = ""
         wire.say("opened")
@@ -69,7 +82,7 @@ class Service:
             "store": self.opener.takes_store,
             "limits": dict(self.target.limits),
             "unsupported": dict(self.target.unsupported),
-            "capabilities": {half: missing for half, missing in self.missing.items()},
+            "capabilities": dict(self.missing.items()),
             "versions": contract.versions(self.packages),
             "python": sys.version.split()[0],
             "packages": list(self.packages),
@@ -249,11 +262,17 @@ class Service:
                 return self._refusal(need, face, self.target.unsupported[need])
         for limit in item.limits:
             if limit in self.target.limits:
-                return f"declared limit {limit}: {self.target.limits[limit]}", Verdict.NOT_APPLICABLE
+                return (
+                    f"declared limit {limit}: {self.target.limits[limit]}",
+                    Verdict.NOT_APPLICABLE,
+                )
         for need in item.needs:
             if need == "store":
                 if not self.opener.takes_store:
-                    return "the factory takes no store, so it cannot be opened twice", Verdict.NOT_APPLICABLE
+                    return (
+                        "the factory takes no store, so it cannot be opened twice",
+                        Verdict.NOT_APPLICABLE,
+                    )
                 continue
             half = reader if need == "get_delta_channel_history" else writer
             missing = self.missing[half].get(need)
@@ -279,7 +298,10 @@ class Service:
             return (
                 f"{operation} is declared unsupported ({why}) but did not refuse", Verdict.BROKEN
             )  # fmt: skip
-        return f"{operation} is declared unsupported, refused, and changed the thread", Verdict.BROKEN
+        return (
+            f"{operation} is declared unsupported, refused, and changed the thread",
+            Verdict.BROKEN,
+        )
 
     def close(self) -> None:
         """Close handles, stores and the loop."""

@@ -81,7 +81,9 @@ def main() -> None:
     except BaseException as error:
         import traceback
 
-        wire.say("suite-error", message=f"{type(error).__name__}: {error}", trace=traceback.format_exc())
+        wire.say(
+            "suite-error", message=f"{type(error).__name__}: {error}", trace=traceback.format_exc()
+        )
         return
     wire.say("ready", **service.describe())
     _serve(wire, service, cover)
@@ -102,7 +104,9 @@ def _serve(wire: Wire, service: Any, cover: Any) -> None:
             import traceback
 
             wire.say(
-                "suite-error", message=f"{type(error).__name__}: {error}", trace=traceback.format_exc()
+                "suite-error",
+                message=f"{type(error).__name__}: {error}",
+                trace=traceback.format_exc(),
             )
         else:
             wire.say("outcome", **answer)
