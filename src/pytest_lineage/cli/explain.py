@@ -1,4 +1,7 @@
-"""Explain a law (what it says, where it comes from, how it is checked), or with --kind alone the protocol to implement."""
+"""Explain a law: what it says, where it comes from, how it is checked.
+
+With --kind alone: the protocol that a target of that kind implements.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def main() -> None:
     from pytest_lineage.run.heartbeat import Heartbeat
 
     wire = Wire(sys.argv[2])
-    stream = open(sys.argv[2], "a", encoding="utf-8")
+    stream = open(sys.argv[2], "a", encoding="utf-8")  # noqa: SIM115 - for as long as the process
     faulthandler.enable(file=stream)
     dumps_on_request(stream)
     beat = Heartbeat(Path(sys.argv[1]))
