@@ -14,12 +14,13 @@ import pytest
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette")
 uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("langgraph_sdk.client")
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import StreamingResponse
 from starlette.routing import Mount, Route
 
 from lineage_conformance import law as laws
@@ -27,6 +28,7 @@ from lineage_reference import client as reading
 from lineage_reference.client import Event, Shown, StreamReader, ended
 from lineage_reference.http import routes
 from lineage_reference.rollback import Turns
+from tests.answer_sdk import state_route
 
 pytestmark = pytest.mark.asyncio
 ANSWER = "The answer is forty-two, and that is all."
@@ -65,7 +67,7 @@ class Site:
         self.app = Starlette(
             routes=[
                 Route("/run/{thread}", self.run, methods=["POST"]),
-                Route("/threads/{thread}/state", self.state),
+                state_route(self.graph),
                 *([Mount("/", inner)] if with_route else []),
             ]
         )
@@ -97,25 +99,6 @@ class Site:
             yield "event: end\ndata: null\n\n"
 
         return StreamingResponse(stream(), media_type="text/event-stream")
-
-    async def state(self, request: Any) -> Any:
-        """The raw state as LangGraph's server gives it."""
-        config = {"configurable": {"thread_id": request.path_params["thread"]}}
-        state = await self.graph.aget_state(config)
-        if not state.metadata:
-            return JSONResponse({"detail": "not found"}, status_code=404)
-        return JSONResponse(
-            {
-                "values": {"messages": [m.model_dump() for m in state.values["messages"]]},
-                "next": list(state.next),
-                "tasks": [
-                    {"name": t.name, "interrupts": [], "error": t.error} for t in state.tasks
-                ],
-                "checkpoint": state.config["configurable"],
-                "metadata": state.metadata,
-                "created_at": state.created_at,
-            }
-        )
 
     async def settled(self) -> None:
         """Let the run finish, and wait until it has."""

@@ -62,6 +62,14 @@ def test_all_laws_hold_on_the_route(face: Any) -> None:
     _holds(_judged(make_route, face))
 
 
+def test_all_laws_hold_on_the_state_reader_of_the_sdk() -> None:
+    pytest.importorskip("starlette")
+    pytest.importorskip("langgraph_sdk.client")
+    from tests.answer_sdk import SdkAnswers
+
+    _holds(_judged(SdkAnswers, "async"))
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_a_case_survives_json(end: str) -> None:
     blocks = [{"type": "text", "text": "a"}, {"type": "reasoning", "reasoning": "b"}]

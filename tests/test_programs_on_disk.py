@@ -293,6 +293,21 @@ def test_what_cannot_run_is_one_message_and_exit_2(
     assert "Traceback" not in captured.err + captured.out
 
 
+def test_a_program_is_replayed_in_another_environment(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_lineage import environments
+
+    side = environments.Side("here", sys.executable)
+    monkeypatch.setattr(environments, "of_stack", lambda stack, more: side)
+    id = leave(here)
+    assert main(["replay", id, "--stack", "installed"]) == 1
+    assert main(["replay", id, "--stack", "installed", "--target", "memory"]) == 0
+    capsys.readouterr()
+    assert main(["replay", id, "--stack", "no-such-stack"]) == 2
+    assert "--stack no-such-stack: " in capsys.readouterr().err
+
+
 def test_a_law_that_does_not_apply_cannot_be_replayed(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

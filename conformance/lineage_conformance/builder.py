@@ -9,6 +9,7 @@ is decided by its requirements alone.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.util
 import json
@@ -176,8 +177,12 @@ def normal(name: str) -> str:
     return name.lower().replace("_", "-").replace(".", "-")
 
 
+@functools.cache
 def suite(root: Path | None = None) -> Path:
-    """The folder that holds this suite for other interpreters, named by its content; made when it is first needed."""
+    """The folder that holds this suite for other interpreters, named by its content; made when it is first needed.
+
+    Asked once per process, so that a source tree that changes meanwhile gives all of its environments the same suite.
+    """
     files = dict(_suite_files())
     digest = hashlib.sha256()
     contents = {name: path.read_bytes() for name, path in sorted(files.items())}

@@ -55,21 +55,18 @@ def _side_by_side(rows: Sequence[dict[str, Any]]) -> str:
     for (profile, steps, encoding), row in by.items():
         if encoding != "splice":
             continue
-        tail = by.get((profile, steps, "tail"), row)
-        out.append(
-            (
-                profile,
-                steps,
-                _mb(row["bound"]),
-                _mb(row["full"]),
-                _mb(row["per_version"]),
-                _mb(tail["payload"]),
-                _mb(row["payload"]),
-                _mb(tail["sqlite"]),
-                _mb(row["sqlite"]),
-                f"{row['payload'] / row['full']:.2%}",
-            )
-        )
+        tail = by.get((profile, steps, "tail"))
+        sizes = [
+            row["bound"],
+            row["full"],
+            row["per_version"],
+            tail and tail["payload"],
+            row["payload"],
+            tail and tail["sqlite"],
+            row["sqlite"],
+        ]
+        share = f"{row['payload'] / row['full']:.2%}"
+        out.append((profile, steps, *map(_mb, sizes), share))
     head = ("profile", "steps", "bound", "full", "per version", "tail", "splice", "tail on disk",
             "splice on disk", "splice / full")  # fmt: skip
     return _table(head, out)
@@ -96,8 +93,8 @@ def _channel(found: dict[str, Any]) -> str:
     return _table(head, rows)
 
 
-def _mb(size: int) -> str:
-    return f"{size / 1e6:.3f}"
+def _mb(size: int | None) -> str:
+    return "not measured" if size is None else f"{size / 1e6:.3f}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

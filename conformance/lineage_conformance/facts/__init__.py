@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUPS = (
     "contract", "filtering", "reading", "storing", "text", "serde", "state", "interrupts", "forks", "calls",
-    "stopping", "delta", "subgraphs", "messages",
+    "stopping", "delta", "subgraphs", "messages", "recordings",
 )  # fmt: skip
 """Modules in the order in which their facts are printed."""
 

@@ -6,6 +6,7 @@ Every broken law of `check` and of a pytest run leaves its smallest program in .
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from pytest_lineage.cli.common import UsageError, add_format, note
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
     from pytest_lineage.failures import Saved
-    from pytest_lineage.run.engine import TargetRun
+    from pytest_lineage.run.engine import Options, TargetRun
     from pytest_lineage.run.rows import Row
 
 EPILOG = """\
@@ -98,14 +99,31 @@ def opened(saved: Saved, options: argparse.Namespace) -> TargetRun:
 
     if options.op_limit <= 0:
         raise UsageError(f"--op-limit must be more than 0 seconds, not {options.op_limit:g}")
-    settings = engine.Options(
-        kind=saved.kind,
-        over=saved.over if options.over is None else options.over,
-        op_limit=options.op_limit,
-        allow_nonempty=options.allow_nonempty,
-        path=(*(saved.path if not options.target else ()), *engine.default_path()),
+    how: dict[str, Any] = {
+        "kind": saved.kind,
+        "over": saved.over if options.over is None else options.over,
+        "op_limit": options.op_limit,
+        "allow_nonempty": options.allow_nonempty,
+    }
+    settings = (
+        _there(options, how) if options.stack else engine.Options(path=engine.default_path(), **how)
     )
+    if not options.target:
+        settings = dataclasses.replace(settings, path=(*saved.path, *settings.path))
     return engine.TargetRun(options.target or saved.target, settings)
+
+
+def _there(options: argparse.Namespace, how: dict[str, Any]) -> Options:
+    """How to run in a stack, which is built first where it is not in the cache."""
+    from lineage_conformance import stacks
+    from pytest_lineage import environments
+
+    try:
+        side = environments.of_stack(stacks.find(options.stack), options.more)
+    except (stacks.StackError, environments.Unbuildable) as error:
+        raise UsageError(f"--stack {options.stack}: {error}") from None
+    made: Options = side.options(**how)
+    return made
 
 
 def start(target: TargetRun) -> dict[str, Any]:

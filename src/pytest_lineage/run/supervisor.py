@@ -197,13 +197,13 @@ class Worker:
 def _environment(python: str = "", suite: str = "") -> dict[str, str]:
     """The worker's environment: imports as here, nothing buffered, no tracing to a service.
 
-    Another interpreter gets nothing of what this one imports, except the suite.
+    Another interpreter gets nothing of what this one imports, except the suite and what PYTHONPATH names.
     """
     env = dict(os.environ)
     if python:
         for name in ("PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"):
             env.pop(name, None)
-        env["PYTHONPATH"] = suite
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (suite, env.get("PYTHONPATH", ""))))
     env.setdefault("LANGSMITH_TRACING", "false")
     env["PYTHONUNBUFFERED"] = "1"
     return env
