@@ -134,7 +134,8 @@ def cancel_focus(draw: Draw) -> Scenario:
 @st.composite
 def crash_focus(draw: Draw) -> Scenario:
     """A run whose process dies with some tools finished and the others at a gate."""
-    return _stopped(draw, "crash", ["sync", "async"])
+    # With durability async a finished task may be stored before the checkpoint that it belongs to.
+    return _stopped(draw, "crash", ["sync"])
 
 
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {

@@ -25,7 +25,7 @@ def _finished(recording: recorded.Recording) -> Any:
             found = _on_postgres(p, recording)
         else:
             p.need(False, "recorded for the SQLite and PostgreSQL savers of LangGraph")
-        lost = {story: value for story, value in found.items() if value != "kept"}
+        lost = {story: value for story, value in found.items() if isinstance(value, dict)}
         return lost or "all kept"
 
     return probe
@@ -34,11 +34,10 @@ def _finished(recording: recorded.Recording) -> Any:
 def _on_sqlite(p: Probe, recording: recorded.Recording) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = str(recording.copy(Path(folder)))
-        if p.half == "sync":
-            with type(p.saver).from_conn_string(path) as saver:
-                handle = Handle(saver, p.bench.loop)
-                return _finish(p, handle, recording, recorded.PREFIX)
         manager = type(p.saver).from_conn_string(path)
+        if hasattr(manager, "__enter__"):
+            with manager as saver:
+                return _finish(p, Handle(saver, p.bench.loop), recording, recorded.PREFIX)
         handle = Handle(p.bench.loop.run(manager.__aenter__()), p.bench.loop)
         try:
             return _finish(p, handle, recording, recorded.PREFIX)
@@ -52,14 +51,14 @@ def _on_postgres(p: Probe, recording: recorded.Recording) -> dict[str, Any]:
     if asyncio.iscoroutinefunction(type(connection).close):
         p.bench.loop.run(_aload(connection, statements))
     else:
-        with connection.connection() if hasattr(connection, "connection") else contextlib.nullcontext(connection) as c:
+        with connection.connection() if callable(getattr(connection, "connection", None)) else contextlib.nullcontext(connection) as c:
             for statement in statements:
                 c.execute(statement)
     return _finish(p, p.bench.handle(), recording, p.bench.nonce)
 
 
 async def _aload(connection: Any, statements: list[str]) -> None:
-    pool = hasattr(connection, "connection")
+    pool = callable(getattr(connection, "connection", None))
     async with connection.connection() if pool else contextlib.AsyncExitStack() as opened:
         for statement in statements:
             await (opened if pool else connection).execute(statement)

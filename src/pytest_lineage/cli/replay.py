@@ -39,6 +39,10 @@ def where_to_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--over", metavar="TARGET", help="with a kind built on a saver: the saver under it"
     )
+    parser.add_argument("--stack", metavar="STACK",
+                        help="run it in this stack: pinned packages in an environment of their own")  # fmt: skip
+    parser.add_argument("--with", dest="more", action="append", default=[], metavar="REQUIREMENT",
+                        help="what else the target needs in that stack (repeatable)")  # fmt: skip
     parser.add_argument("--face", action="append", default=[], choices=FACES,
                         help="run it on this face (repeatable; default: where it was seen)")  # fmt: skip
     parser.add_argument("--op-limit", type=float, default=5.0, metavar="S",
