@@ -1,4 +1,4 @@
-"""A backend of kind ``answer`` that reads states with langgraph-sdk, from a server that gives them as LangGraph does."""
+"""A backend of kind ``answer`` that reads states with langgraph-sdk, from a server shaped like LangGraph's."""
 
 from __future__ import annotations
 

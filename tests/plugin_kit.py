@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
-
 # A run of pytest inside this process forgets what it imported. What is imported here stays, and is not
 # imported anew by each of them.
-import langgraph.checkpoint.memory
+import pytest
+
 import pytest_lineage.collector
 import pytest_lineage.gather
 import pytest_lineage.report.jsonl

@@ -9,6 +9,7 @@ unique to the run). Nothing in a program is a live object, so it can be saved, c
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -316,8 +317,10 @@ def _holds_ops(value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and isinstance(value[0], Op)
 
 
-def render(prog: Program) -> str:
-    """The program as short lines for people, one operation a line."""
+def render(prog: Any) -> str:
+    """The program as short lines for people, one operation a line; a case of another shape as its JSON data."""
+    if not isinstance(prog, Program):
+        return json.dumps(prog.to_json(), ensure_ascii=False)
     return "\n".join(line for op in prog.ops for line in _lines(op, ""))
 
 

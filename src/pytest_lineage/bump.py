@@ -207,7 +207,9 @@ def _judged(
             allow_nonempty=result.settings.allow_nonempty, op_limit=PATIENCE,
         )  # fmt: skip
         report = engine.check(target, options, postgres)
-        if report.error or report.fault:  # once more, so that a machine that stood still does not count
+        if (
+            report.error or report.fault
+        ):  # once more, so that a machine that stood still does not count
             report = engine.check(target, options, postgres)
         return _document(report, result.settings.profile, kind)
 

@@ -188,7 +188,7 @@ def markdown(result: Result) -> str:
     return "\n".join([*lines, *(f"- {escape(note)}" for note in remarks(result)), ""])
 
 
-def annotations(result: Result) -> list[str]:
+def commands(result: Result) -> list[str]:
     """GitHub workflow commands: one error per reason not to upgrade, one warning for flipped facts."""
     found = [
         f"::error title=pytest-lineage bump::{_message(reason)}"

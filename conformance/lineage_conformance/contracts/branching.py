@@ -5,8 +5,17 @@ begins and when it ended; the agent runs in between, on the thread of that name,
 branch is a *new* conversation whose thread begins with what the messages were after a turn, and whose
 workspace is what it was then. Turn 0 is the empty beginning.
 
-A backend offers the sync half, the async half, or both. Records need only have the attributes named here.
-Any exception is a refusal, and a refusal changes nothing.
+A backend offers the sync half, the async half, or both, and has an attribute `saver`: the laws compile
+their agent with it. Any exception is a refusal, and a refusal changes nothing. Records need only have
+these attributes:
+
+* Row: `kind` (documents, preferences, todos, artifacts), `name`, `body`, `turn` (of an artifact, else None);
+* Conversation: `thread_id`, `parent_id` or None, `turn` (its branch point), `origin` (root, branch, restore);
+* Turn: `number`, `thread_id` (where it happened), `checkpoint_id` or None, `completed`;
+* History: `turns`, `complete`; DecisionMap: `nodes` (each with `conversation`, `turns`), `complete`.
+
+`passing`, where it is given, is called with ``rows``, ``seeded`` and ``active``, each when that phase of a
+creation is finished and stored. What it raises counts as a failure of the creation.
 """
 
 from __future__ import annotations

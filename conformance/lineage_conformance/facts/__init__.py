@@ -93,7 +93,9 @@ def get(id: str) -> Fact:
     if id in known:
         return known[id]
     near = difflib.get_close_matches(id, known, 3)
-    raise KeyError(f"no fact is called {id!r}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+    raise KeyError(
+        f"no fact is called {id!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
+    )
 
 
 def observe(item: Fact, bench: Bench) -> Any:

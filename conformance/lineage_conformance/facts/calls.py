@@ -53,12 +53,12 @@ def channels_of_a_task(p: Probe) -> Any:
 @fact("calls.task-paths", "The order of stored writes follows other paths.")
 def task_paths(p: Probe) -> Any:
     """The task paths that two parallel nodes and two Send tasks hand to put_writes, sorted."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
     from langgraph.types import Send
 
-    from lineage_conformance.facts.probe import log_state
+    from lineage_conformance.facts.probe import state_graph
 
-    made = StateGraph(log_state())
+    made = state_graph()
     for name in ("a", "b"):
         made.add_node(name, says(name))
         made.add_edge(START, name)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from lineage_conformance.facts import fact
-from lineage_conformance.facts.probe import Probe
+from lineage_conformance.facts.probe import Probe, state_graph
 
 LOADED = "State in delta channels is loaded as something else than the run has shown."
 
 
-def _graph(p: Probe, nodes: dict[str, Callable[[Any], Any]], parallel: bool = False, **options: Any) -> Any:
+def _graph(p: Probe, nodes: dict[str, Any], parallel: bool = False, **options: Any) -> Any:
     """A graph whose ``log`` is a delta channel. Raises `Absent` where there is none."""
     try:
         from langgraph.channels.delta import DeltaChannel
@@ -19,11 +18,11 @@ def _graph(p: Probe, nodes: dict[str, Callable[[Any], Any]], parallel: bool = Fa
         p.need(False, "no delta channel")
     from typing import Annotated
 
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
     from typing_extensions import TypedDict
 
     fields = {"log": Annotated[list, DeltaChannel(_extend, **options)]}
-    made = StateGraph(TypedDict("DeltaState", fields))  # type: ignore[operator]
+    made = state_graph(TypedDict("DeltaState", fields))  # type: ignore[operator]
     previous = START
     for name, node in nodes.items():
         made.add_node(name, node)
@@ -53,8 +52,14 @@ def parallel_order(p: Probe) -> Any:
     nodes = {name: (lambda s, name=name: {"log": [name]}) for name in "dbacfe"}
     graph = _graph(p, nodes, parallel=True)
     pairs = []
-    for label in ("-1", "-2", "-3"):  # a wrong order follows task ids, which are never the same: it may look right
-        pairs.append((p.run(graph, {"log": ["in"]}, p.config(label))["log"], p.log(graph, p.config(label))))
+    for label in (
+        "-1",
+        "-2",
+        "-3",
+    ):  # a wrong order follows task ids, which are never the same: it may look right
+        pairs.append(
+            (p.run(graph, {"log": ["in"]}, p.config(label))["log"], p.log(graph, p.config(label)))
+        )
     same = all(live == loaded for live, loaded in pairs)
     return [pairs[0][0], "loaded in this order" if same else "loaded in another order"]
 

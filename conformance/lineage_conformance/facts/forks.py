@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lineage_conformance.facts import fact
-from lineage_conformance.facts.probe import Probe, asks, resume, says
+from lineage_conformance.facts.probe import Probe, asks, noted, resume, says
 from lineage_conformance.facts.scene import scene
 from lineage_conformance.graphs import Shape, Tool
 
@@ -53,8 +53,8 @@ def replay_runs_nodes(p: Probe) -> Any:
     """Which nodes run when a finished run is replayed from before its second node."""
     ran: list[str] = []
     graph = p.graph(
-        a=lambda state: ran.append("a") or {"log": ["a"]},  # type: ignore[func-returns-value]
-        b=lambda state: ran.append("b") or {"log": ["b"]},  # type: ignore[func-returns-value]
+        a=lambda state: noted(ran, "a", {"log": ["a"]}),
+        b=lambda state: noted(ran, "b", {"log": ["b"]}),
     )
     p.run(graph, {"log": ["in"]})
     ran.clear()
@@ -89,19 +89,21 @@ def answer_at_the_head_id(p: Probe) -> Any:
 @fact("forks.retry-at-the-head-id", AGAIN)
 def retry_at_the_head_id(p: Probe) -> Any:
     """How often each task has run when a failed step is tried again with the head's own id in the config."""
-    return _with_head_id(p, Shape((Tool("a"), Tool("b", ("after:a", "raise:1"))), "edges"), "in", None)
+    return _with_head_id(
+        p, Shape((Tool("a"), Tool("b", ("after:a", "raise:1"))), "edges"), "in", None
+    )
 
 
 @fact("forks.subgraph-at-the-head-id", AGAIN)
 def subgraph_at_the_head_id(p: Probe) -> Any:
     """How often each step of a subgraph has run when its question is answered with the head's own id."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
 
-    from lineage_conformance.facts.probe import log_state
+    from lineage_conformance.facts.probe import state_graph
 
     ran: list[str] = []
-    child = StateGraph(log_state())
-    child.add_node("first", lambda state: ran.append("first") or {"log": ["first"]})  # type: ignore[func-returns-value]
+    child = state_graph()
+    child.add_node("first", lambda state: noted(ran, "first", {"log": ["first"]}))
     child.add_node("ask", asks("q"))
     child.add_edge(START, "first")
     child.add_edge("first", "ask")
@@ -124,12 +126,12 @@ def new_input_at_an_old_checkpoint(p: Probe) -> Any:
 @fact("forks.order-of-sends-after-a-pause", "Results of Send tasks change places after a pause.")
 def order_of_sends_after_a_pause(p: Probe) -> Any:
     """The log of Send tasks of three parallel nodes that were paused before they ran."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
     from langgraph.types import Send
 
-    from lineage_conformance.facts.probe import log_state
+    from lineage_conformance.facts.probe import state_graph
 
-    made = StateGraph(log_state())
+    made = state_graph()
     made.add_node("work", lambda packet: {"log": [packet]})
     for name in ("x", "y", "z"):
         made.add_node(name, lambda state: {"log": []})

@@ -63,7 +63,10 @@ def ids_are_those_of_the_run(p: Probe) -> Any:
     return [_id(item) for item in returned] == [_id(item) for item in _asked(p, graph)]
 
 
-@fact("interrupts.listed-after-one-answer", "A question that is still open is not shown, or shown twice.")
+@fact(
+    "interrupts.listed-after-one-answer",
+    "A question that is still open is not shown, or shown twice.",
+)
 def listed_after_one_answer(p: Probe) -> Any:
     """What is listed and next when the first of a task's two questions was answered."""
     graph = p.graph(a=asks("q1", "q2"))
@@ -83,11 +86,11 @@ def one_answer_to_two(p: Probe) -> Any:
 @fact("interrupts.one-answer-to-two-of-a-subgraph", ANSWERS)
 def one_answer_to_two_of_a_subgraph(p: Probe) -> Any:
     """What one bare answer does when two parallel tasks of a subgraph ask."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
 
-    from lineage_conformance.facts.probe import log_state
+    from lineage_conformance.facts.probe import state_graph
 
-    child = StateGraph(log_state())
+    child = state_graph()
     for name in ("a", "b"):
         child.add_node(name, asks(name))
         child.add_edge(START, name)
@@ -124,7 +127,10 @@ def second_answer_to_one_checkpoint(p: Probe) -> Any:
     return [p.run(graph, resume(word), at).get("log") for word in ("yes", "no")]
 
 
-@fact("interrupts.update-with-an-answer", "The update that came with an answer is lost, or applied twice.")
+@fact(
+    "interrupts.update-with-an-answer",
+    "The update that came with an answer is lost, or applied twice.",
+)
 def update_with_an_answer(p: Probe) -> Any:
     """The log of a task with three questions whose first answer came with an update."""
     graph = p.graph(a=asks("q1", "q2", "q3"))
@@ -147,11 +153,11 @@ def sibling_of_an_answer(p: Probe) -> Any:
 @fact("interrupts.before-a-node")
 def before_a_node(p: Probe) -> Any:
     """What is next and listed when a graph stops before a node."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
 
-    from lineage_conformance.facts.probe import log_state
+    from lineage_conformance.facts.probe import state_graph
 
-    made = StateGraph(log_state())
+    made = state_graph()
     made.add_node("a", says("a"))
     made.add_edge(START, "a")
     graph = made.compile(checkpointer=p.saver, interrupt_before=["a"])

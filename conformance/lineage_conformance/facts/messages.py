@@ -13,7 +13,8 @@ EDITS = "Code that edits or trims the conversation fails, or leaves other messag
 def _merged(left: list[Any], right: Any) -> list[Any]:
     from langgraph.graph.message import add_messages
 
-    return [[message.type, message.content, message.id] for message in add_messages(left, right)]
+    made: Any = add_messages(left, right)
+    return [[message.type, message.content, message.id] for message in made]
 
 
 @fact("messages.remove-unknown", EDITS, target=False)
@@ -58,7 +59,7 @@ def plain_data(p: Probe) -> Any:
     """What a tuple and a dictionary become that are added as messages."""
     from langgraph.graph.message import add_messages
 
-    made = add_messages([], [("user", "a"), {"role": "assistant", "content": "b"}])  # type: ignore[arg-type]
+    made: Any = add_messages([], [("user", "a"), {"role": "assistant", "content": "b"}])  # type: ignore[arg-type]
     return [[type(message).__name__, message.content, message.id is not None] for message in made]
 
 

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lineage_conformance.bench import Bench
@@ -103,11 +103,11 @@ class Probe:
 
     # -- graphs over it --------------------------------------------------------------------------
 
-    def graph(self, **nodes: Callable[[Any], Any]) -> Any:
+    def graph(self, **nodes: Any) -> Any:
         """A graph whose nodes run one after the other; its state is ``log``, a list that is added to."""
-        from langgraph.graph import START, StateGraph
+        from langgraph.graph import START
 
-        made = StateGraph(log_state())
+        made = state_graph()
         previous = START
         for name, node in nodes.items():
             made.add_node(name, node)
@@ -115,11 +115,11 @@ class Probe:
             previous = name
         return made.compile(checkpointer=self.saver)
 
-    def together(self, **nodes: Callable[[Any], Any]) -> Any:
+    def together(self, **nodes: Any) -> Any:
         """A graph whose nodes run in one step."""
-        from langgraph.graph import START, StateGraph
+        from langgraph.graph import START
 
-        made = StateGraph(log_state())
+        made = state_graph()
         for name, node in nodes.items():
             made.add_node(name, node)
             made.add_edge(START, name)
@@ -183,6 +183,13 @@ class Probe:
             saver.__class__ = plain
 
 
+def state_graph(schema: Any = None) -> Any:
+    """An empty `StateGraph`, of the state ``{"log": [...]}`` unless a schema is given."""
+    from langgraph.graph import StateGraph
+
+    return StateGraph(log_state() if schema is None else schema)
+
+
 def log_state() -> Any:
     """The state ``{"log": [...]}`` with a reducer that adds."""
     import operator
@@ -193,12 +200,18 @@ def log_state() -> Any:
     return TypedDict("LogState", {"log": Annotated[list, operator.add]})  # type: ignore[operator]
 
 
-def says(text: str) -> Callable[[Any], Any]:
+def says(text: str) -> Any:
     """A node that writes a word into ``log``."""
     return lambda state: {"log": [text]}
 
 
-def asks(*questions: str) -> Callable[[Any], Any]:
+def noted(ran: list[str], name: str, update: Any) -> Any:
+    """The update of a node, whose run is written down."""
+    ran.append(name)
+    return update
+
+
+def asks(*questions: str) -> Any:
     """A node that asks questions, one after the other, and writes the answers into ``log``."""
 
     def node(state: Any) -> Any:
@@ -219,7 +232,9 @@ def resume(value: Any, **more: Any) -> Any:
 def _listening(plain: type[Any], calls: list[tuple[Any, ...]]) -> type[Any]:
     """A subclass made at run time that writes down calls; calls of the saver to itself do not count."""
 
-    def put(self: Any, config: Any, checkpoint: Any, metadata: Any, *args: Any, **kwargs: Any) -> Any:
+    def put(
+        self: Any, config: Any, checkpoint: Any, metadata: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         if not _inside.get():
             calls.append(("put", metadata.get("source"), metadata.get("step")))
         return plain.put(self, config, checkpoint, metadata, *args, **kwargs)
@@ -246,12 +261,16 @@ def _listening(plain: type[Any], calls: list[tuple[Any, ...]]) -> type[Any]:
     body: dict[str, Any] = {"__slots__": (), "__module__": plain.__module__}
     for function in (put, aput, put_writes, aput_writes):
         method = getattr(plain, function.__name__, None)
-        if method is not None:  # the engine reads the signature to learn whether a task path is taken
+        if (
+            method is not None
+        ):  # the engine reads the signature to learn whether a task path is taken
             body[function.__name__] = functools.wraps(method)(function)
     return type(plain.__name__, (plain,), body)
 
 
-def _written(writes: Sequence[Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+def _written(
+    writes: Sequence[Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Any, ...]:
     path = kwargs.get("task_path", args[1] if len(args) > 1 else "")
     return ("writes", sorted(channel for channel, _ in writes), path)
 

@@ -51,7 +51,11 @@ def _on_postgres(p: Probe, recording: recorded.Recording) -> dict[str, Any]:
     if asyncio.iscoroutinefunction(type(connection).close):
         p.bench.loop.run(_aload(connection, statements))
     else:
-        with connection.connection() if callable(getattr(connection, "connection", None)) else contextlib.nullcontext(connection) as c:
+        with (
+            connection.connection()
+            if callable(getattr(connection, "connection", None))
+            else contextlib.nullcontext(connection) as c
+        ):
             for statement in statements:
                 c.execute(statement)
     return _finish(p, p.bench.handle(), recording, p.bench.nonce)
@@ -59,9 +63,10 @@ def _on_postgres(p: Probe, recording: recorded.Recording) -> dict[str, Any]:
 
 async def _aload(connection: Any, statements: list[str]) -> None:
     pool = callable(getattr(connection, "connection", None))
-    async with connection.connection() if pool else contextlib.AsyncExitStack() as opened:
+    async with contextlib.AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(connection.connection()) if pool else connection
         for statement in statements:
-            await (opened if pool else connection).execute(statement)
+            await opened.execute(statement)
 
 
 def _finish(p: Probe, handle: Handle, recording: recorded.Recording, prefix: str) -> dict[str, Any]:

@@ -78,7 +78,10 @@ def update_of_nothing(p: Probe) -> Any:
         return s.seen()
 
 
-@fact("state.new-input-while-waiting", "A user who writes on instead of answering loses or keeps results.")
+@fact(
+    "state.new-input-while-waiting",
+    "A user who writes on instead of answering loses or keeps results.",
+)
 def new_input_while_waiting(p: Probe) -> Any:
     """What becomes of a finished task of a waiting step when a new turn begins."""
     with scene(p, WAITING) as s:
@@ -95,7 +98,11 @@ def _lineage(p: Probe, graph: Any, made: Any, at: Any) -> Any:
     id = parent["configurable"]["checkpoint_id"]
     if id == at["configurable"]["checkpoint_id"]:
         return "the original"
-    return "the parent of the original" if grand and id == grand["configurable"]["checkpoint_id"] else "other"
+    return (
+        "the parent of the original"
+        if grand and id == grand["configurable"]["checkpoint_id"]
+        else "other"
+    )
 
 
 @fact("state.copy-keeps-the-parent", COPY)
@@ -187,19 +194,24 @@ def checkpoint_keys(p: Probe) -> Any:
     return [sorted(stored), stored.get("v"), sorted(stored["channel_values"])]
 
 
-@fact("state.channels-of-a-paused-fan-out", "Paused Send tasks are stored somewhere else: see the handover.")
+@fact(
+    "state.channels-of-a-paused-fan-out",
+    "Paused Send tasks are stored somewhere else: see the handover.",
+)
 def channels_of_a_paused_fan_out(p: Probe) -> Any:
     """The channels, and those of the parent's pending writes, of a checkpoint with Send tasks before them."""
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
     from langgraph.types import Send
 
-    from lineage_conformance.facts.probe import log_state
+    from lineage_conformance.facts.probe import state_graph
 
-    made = StateGraph(log_state())
+    made = state_graph()
     made.add_node("plan", says("plan"))
     made.add_node("work", lambda n: {"log": [n]})
     made.add_edge(START, "plan")
-    made.add_conditional_edges("plan", lambda state: [Send("work", "1"), Send("work", "2")], ["work"])
+    made.add_conditional_edges(
+        "plan", lambda state: [Send("work", "1"), Send("work", "2")], ["work"]
+    )
     graph = made.compile(checkpointer=p.saver, interrupt_before=["work"])
     p.run(graph, {"log": ["in"]})
     found = p.get()
@@ -249,7 +261,10 @@ def order_of_parallel_results(p: Probe) -> Any:
     return p.log(graph)
 
 
-@fact("state.cached-result-is-stored", "A result from the cache is missing from stored pending writes.")
+@fact(
+    "state.cached-result-is-stored",
+    "A result from the cache is missing from stored pending writes.",
+)
 def cached_result_is_stored(p: Probe) -> Any:
     """Whether put_writes is called for a node that the cache answered."""
     try:
@@ -257,11 +272,11 @@ def cached_result_is_stored(p: Probe) -> Any:
         from langgraph.types import CachePolicy
     except ImportError:
         p.need(False, "no cache of nodes")
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
 
-    from lineage_conformance.facts.probe import log_state
+    from lineage_conformance.facts.probe import state_graph
 
-    made = StateGraph(log_state())
+    made = state_graph()
     made.add_node("a", says("a"), cache_policy=CachePolicy(key_func=lambda state: "same"))
     made.add_edge(START, "a")
     graph = made.compile(checkpointer=p.saver, cache=InMemoryCache())

@@ -194,14 +194,21 @@ def to_an_unknown_checkpoint(p: Probe) -> Any:
 # -- metadata --------------------------------------------------------------------------------------
 
 
-@fact("metadata.from-the-config", "History filters on keys of the config begin or cease to find something.")
+@fact(
+    "metadata.from-the-config",
+    "History filters on keys of the config begin or cease to find something.",
+)
 def from_the_config(p: Probe) -> Any:
     """Which keys of the config join the stored metadata."""
     config = p.place(user="u", tags=["x"], number=7, __secret="s")
     config["metadata"] = {"run": 7, "thread_id": "no"}
     p.put(config=config)
     stored = p.get().metadata
-    return {key: stored[key] for key in ("user", "tags", "number", "__secret", "run", "thread_id") if key in stored}
+    return {
+        key: stored[key]
+        for key in ("user", "tags", "number", "__secret", "run", "thread_id")
+        if key in stored
+    }
 
 
 def _meta(value: Any) -> Any:
@@ -220,7 +227,11 @@ for _id, _what, _value in (
     ("none", "None", None),
     ("nested", "nested lists and dictionaries", {"a": [{"b": None}, 1.5, True]}),
 ):
-    add(Fact(f"metadata.{_id}", f"What {_what} in the metadata is read back as.", _meta(_value), META))
+    add(
+        Fact(
+            f"metadata.{_id}", f"What {_what} in the metadata is read back as.", _meta(_value), META
+        )
+    )
 
 
 # -- removal ---------------------------------------------------------------------------------------
@@ -242,7 +253,12 @@ def delete_then_again(p: Probe) -> Any:
     gone = p.get() is None
     p.put({"b": 1})
     found = p.get()
-    return [gone, found.checkpoint["channel_values"], found.pending_writes or [], found.parent_config]
+    return [
+        gone,
+        found.checkpoint["channel_values"],
+        found.pending_writes or [],
+        found.parent_config,
+    ]
 
 
 @fact("delete.child-namespaces", "Deleted conversations leave the memory of subgraphs behind.")

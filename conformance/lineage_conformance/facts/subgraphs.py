@@ -6,16 +6,16 @@ import re
 from typing import Any
 
 from lineage_conformance.facts import fact
-from lineage_conformance.facts.probe import Probe, asks, log_state, resume, says
+from lineage_conformance.facts.probe import Probe, asks, noted, resume, says, state_graph
 
 MEMORY = "The memory of subgraphs is not found again after the upgrade, or is shared by accident."
 PROGRESS = "Finished steps of subgraphs run again."
 
 
 def _child(*nodes: tuple[str, Any], **options: Any) -> Any:
-    from langgraph.graph import START, StateGraph
+    from langgraph.graph import START
 
-    made = StateGraph(log_state())
+    made = state_graph()
     previous = START
     for name, node in nodes:
         made.add_node(name, node)
@@ -75,9 +75,8 @@ def memory_without_asking(p: Probe) -> Any:
 
 
 def _counting(p: Probe, **options: Any) -> tuple[Any, list[int]]:
+    from langgraph.graph import START
     from typing_extensions import TypedDict
-
-    from langgraph.graph import START, StateGraph
 
     seen: list[int] = []
 
@@ -85,7 +84,7 @@ def _counting(p: Probe, **options: Any) -> tuple[Any, list[int]]:
         seen.append((state.get("turns") or 0) + 1)
         return {"turns": seen[-1]}
 
-    made = StateGraph(TypedDict("Turns", {"turns": int}))  # type: ignore[operator]
+    made = state_graph(TypedDict("Turns", {"turns": int}))  # type: ignore[operator]
     made.add_node("count", count)
     made.add_edge(START, "count")
     return p.graph(sub=made.compile(**options)), seen
@@ -93,9 +92,8 @@ def _counting(p: Probe, **options: Any) -> tuple[Any, list[int]]:
 
 def _called(p: Probe, place: dict[str, Any]) -> Any:
     """A graph whose node calls a graph of its own over the same saver, with a config of its own."""
+    from langgraph.graph import START
     from typing_extensions import TypedDict
-
-    from langgraph.graph import START, StateGraph
 
     seen: list[int] = []
 
@@ -103,7 +101,7 @@ def _called(p: Probe, place: dict[str, Any]) -> Any:
         seen.append((state.get("turns") or 0) + 1)
         return {"turns": seen[-1]}
 
-    made = StateGraph(TypedDict("Turns", {"turns": int}))  # type: ignore[operator]
+    made = state_graph(TypedDict("Turns", {"turns": int}))  # type: ignore[operator]
     made.add_node("count", count)
     made.add_edge(START, "count")
     inner = made.compile(checkpointer=p.saver)
@@ -135,7 +133,7 @@ def update_of_the_parent(p: Probe) -> Any:
     ran: list[str] = []
 
     def step(name: str) -> Any:
-        return lambda state: ran.append(name) or {"log": [name]}  # type: ignore[func-returns-value]
+        return lambda state: noted(ran, name, {"log": [name]})
 
     child = _child(("one", step("one")), ("two", step("two")), interrupt_before=["two"])
     graph = p.graph(sub=child)
@@ -150,8 +148,9 @@ def update_of_the_parent(p: Probe) -> Any:
 def answer(p: Probe) -> Any:
     """How often the first step of a subgraph has run when its second was answered, and the log."""
     ran: list[str] = []
-    first = lambda state: ran.append("one") or {"log": ["one"]}  # type: ignore[func-returns-value]  # noqa: E731
-    graph = p.graph(sub=_child(("one", first), ("ask", asks("q"))))
+    graph = p.graph(
+        sub=_child(("one", lambda state: noted(ran, "one", {"log": ["one"]})), ("ask", asks("q")))
+    )
     p.run(graph, {"log": []})
     p.run(graph, resume("yes"))
     return [len(ran), p.log(graph)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from lineage_conformance.canon import canon
 from lineage_conformance.graphs import Gates, Life, watched
-from lineage_conformance.handles import Handle, Half
+from lineage_conformance.handles import Half, Handle
 from lineage_conformance.handover.stories import Stage, Story
 
 _LABEL = ("log", "deltas", "next", "asked", "messages", "began", "raised", "missed")
@@ -84,7 +84,9 @@ class _Scene:
         if stage.do == "edit":
             self._update(self.config, self.builder.wrote(stage.with_), stage.at)
         elif stage.do == "fork":
-            self._update(self._before(stage.at), self.builder.wrote(stage.with_), self._previous(stage.at))
+            self._update(
+                self._before(stage.at), self.builder.wrote(stage.with_), self._previous(stage.at)
+            )
         else:
             self._update(self.config, None, "__copy__")
         return None
@@ -98,14 +100,18 @@ class _Scene:
 
     def _previous(self, node: str) -> str:
         names = [tool.name for tool in self.builder.shape.tools]
-        return names[names.index(node) - 1]
+        return str(names[names.index(node) - 1])
 
     def _answer(self, answers: Any) -> Any:
         from langgraph.types import Command
 
         if not isinstance(answers, dict):
             return Command(resume=answers)
-        open_ = [item for task in self.driver.call("get_state", self.config).tasks for item in task.interrupts]
+        open_ = [
+            item
+            for task in self.driver.call("get_state", self.config).tasks
+            for item in task.interrupts
+        ]
         ids = {item.value: getattr(item, "id", None) or item.interrupt_id for item in open_}
         return Command(resume={ids[question]: answer for question, answer in answers.items()})
 
@@ -116,6 +122,8 @@ class _Scene:
         # What is there counts, not its order: savers that mix up orders do so anew every time (see the facts).
         seen["deltas"] = sorted(values.get("deltas") or ())
         # Without ids and fields that a release of langchain-core may add: those are for facts.
-        seen["messages"] = [f"{message.type}: {message.content}" for message in values.get("messages") or ()]
+        seen["messages"] = [
+            f"{message.type}: {message.content}" for message in values.get("messages") or ()
+        ]
         seen["next"] = sorted(state.next)
         seen["asked"] = sorted(str(item.value) for task in state.tasks for item in task.interrupts)

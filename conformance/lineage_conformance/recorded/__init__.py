@@ -52,7 +52,7 @@ class Recording:
         """The INSERT statements of the dump, with thread ids that begin with `prefix` (letters and digits)."""
         lines = self.sql.read_text(encoding="ascii").splitlines()
         return [
-            line.replace(f"'{PREFIX}-", f"'{prefix}-") for line in lines if line.startswith("INSERT ")
+            line.replace(f"{PREFIX}-", f"{prefix}-") for line in lines if line.startswith("INSERT ")
         ]
 
 

@@ -49,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m lineage_conformance.recorded.record", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--only", action="append", default=[], choices=[*RELEASES], help="only this one")
+    parser.add_argument(
+        "--only", action="append", default=[], choices=[*RELEASES], help="only this one"
+    )
     parser.add_argument("--postgres", metavar="DSN", help="a server on which databases may be made")
     parser.add_argument("--here", nargs=2, metavar=("FOLDER", "DSN"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -69,8 +71,17 @@ def _record(id: str, dsn: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         own = _database(dsn, database) if dsn else "-"
         try:
-            command = [env.python, "-m", __name__ if __name__ != "__main__" else __spec__.name, "--here", folder, own]
-            seen = json.loads(builder.call(command, suite=str(builder.suite())).stdout.splitlines()[-1])
+            command = [
+                env.python,
+                "-m",
+                __name__ if __name__ != "__main__" else __spec__.name,
+                "--here",
+                folder,
+                own,
+            ]
+            seen = json.loads(
+                builder.call(command, suite=str(builder.suite())).stdout.splitlines()[-1]
+            )
             if dsn:
                 _dump(own, FOLDER / f"{id}.sql", env.packages)
         finally:
@@ -80,7 +91,9 @@ def _record(id: str, dsn: str | None) -> None:
             connection.execute("PRAGMA journal_mode=DELETE")
             connection.execute("VACUUM")
         connection.close()
-        (FOLDER / f"{id}.sqlite").write_bytes((Path(folder) / "left" / "checkpoints.sqlite").read_bytes())
+        (FOLDER / f"{id}.sqlite").write_bytes(
+            (Path(folder) / "left" / "checkpoints.sqlite").read_bytes()
+        )
     packages = {name: version for name, version in env.packages.items() if name.startswith("lang")}
     data = {"format": 1, "id": id, "packages": packages, "seen": seen}
     (FOLDER / f"{id}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
@@ -114,7 +127,10 @@ def _stages(saver: Any, first: bool) -> dict[str, list[Any]]:
     for id in STORIES:
         story = handover.get(id)
         numbers = [0] if first else range(len(story.stages))
-        seen[id] = [handover.play(handle, "sync", story, n, f"{PREFIX}-{id}", lambda step: None) for n in numbers]
+        seen[id] = [
+            handover.play(handle, "sync", story, n, f"{PREFIX}-{id}", lambda step: None)
+            for n in numbers
+        ]
     handle.loop.close()
     return seen
 
@@ -138,10 +154,12 @@ def _dump(dsn: str, path: Path, packages: dict[str, str]) -> None:
     """Write the rows of the savers' tables as INSERT statements, one a line, in ASCII."""
     import psycopg
 
-    lines = [f"-- langgraph {packages['langgraph']}, saver {packages['langgraph-checkpoint-postgres']}"]
+    lines = [
+        f"-- langgraph {packages['langgraph']}, saver {packages['langgraph-checkpoint-postgres']}"
+    ]
     with psycopg.connect(dsn) as connection:
         for table in TABLES:
-            cursor = connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 5")  # type: ignore[arg-type]
+            cursor = connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3, 4, 5")
             names = [column.name for column in cursor.description or ()]
             for row in cursor:
                 values = ", ".join(_literal(value) for value in row)

@@ -29,8 +29,9 @@ COMMANDS = {
 }
 
 EPILOG = """\
-exit codes: 0 good; 1 a MUST is broken or hangs (or a known failure is fixed); 2 wrong usage or a target
-that cannot be used; 3 a fault of this suite; 4 incomplete: too little ran to say "good".
+exit codes: 0 good; 1 a MUST is broken or hangs (or a known failure is fixed); 2 wrong usage, an error in the
+known-failures file, or a target that cannot be used; 3 a fault of this suite; 4 incomplete: too little ran to
+say "good".
 """
 
 

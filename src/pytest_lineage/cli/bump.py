@@ -28,7 +28,9 @@ together, or a target that cannot be used as it is; 3 a fault of this suite.
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("wanted", nargs="*", metavar="REQUIREMENT", help="what to upgrade to, as pip takes it")
+    parser.add_argument(
+        "wanted", nargs="*", metavar="REQUIREMENT", help="what to upgrade to, as pip takes it"
+    )
     parser.add_argument("--target", required=True, metavar="TARGET", help="what is compared")
     parser.add_argument("--kind", choices=KINDS, default="saver", help="kind of target")
     parser.add_argument("--over", default="", metavar="TARGET",
@@ -40,18 +42,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         help="upgrade the LangGraph packages to the newest that fit")  # fmt: skip
     parser.add_argument("--with", dest="more", action="append", default=[], metavar="REQUIREMENT",
                         help="what else the target needs in a stack (repeatable)")  # fmt: skip
-    parser.add_argument("--laws", action="append", default=[], metavar="GLOB,...", help="only these laws")
+    parser.add_argument(
+        "--laws", action="append", default=[], metavar="GLOB,...", help="only these laws"
+    )
     parser.add_argument("--no-laws", action="store_true", help="compare no laws")
     parser.add_argument("--no-facts", action="store_true", help="compare no facts")
     parser.add_argument("--no-handover", action="store_true", help="hand no conversations over")
     parser.add_argument("--no-references", action="store_true",
                         help="do not run the references of other kinds over the target")  # fmt: skip
-    parser.add_argument("--strict-facts", action="store_true", help="a fact that flips fails the bump")
+    parser.add_argument(
+        "--strict-facts", action="store_true", help="a fact that flips fails the bump"
+    )
     parser.add_argument("--strict-handover", action="store_true",
                         help="losses of a rollback and of a rolling deploy fail the bump too")  # fmt: skip
     parser.add_argument("--facts-lock", default="facts.lock", metavar="FILE",
                         help="pinned facts (written by `facts --lock`); default facts.lock")  # fmt: skip
-    parser.add_argument("--allow-nonempty", action="store_true", help="accept a target that holds data")
+    parser.add_argument(
+        "--allow-nonempty", action="store_true", help="accept a target that holds data"
+    )
     add_format(parser, "pretty", "json", "markdown")
     parser.add_argument("--report", metavar="FILE.json", help="write the result as JSON")
     parser.epilog = EPILOG
@@ -65,7 +73,9 @@ def run(options: argparse.Namespace) -> int:
     from pytest_lineage.run.engine import SuiteFault, Unusable
 
     if bool(options.wanted) + bool(options.new) + options.latest != 1:
-        raise UsageError("say what to upgrade to: requirements, --to STACK, or --latest (one of them)")
+        raise UsageError(
+            "say what to upgrade to: requirements, --to STACK, or --latest (one of them)"
+        )
     report = writable(options.report, "--report")
     try:
         pinned = bump.pins(Path(options.facts_lock), options.target)
@@ -91,9 +101,13 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(json.dumps(data, indent=2))
     else:
-        print(bump_report.markdown(result) if options.format == "markdown" else bump_report.pretty(result))
+        print(
+            bump_report.markdown(result)
+            if options.format == "markdown"
+            else bump_report.pretty(result)
+        )
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in bump_report.annotations(result):
+        for line in bump_report.commands(result):
             note(line)
     return 1 if result.regressions else 0
 

@@ -18,7 +18,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--target", action="append", default=[], metavar="TARGET",
                         help="the saver that is asked (repeatable; default: memory)")  # fmt: skip
-    parser.add_argument("--allow-nonempty", action="store_true", help="accept a target that holds data")
+    parser.add_argument(
+        "--allow-nonempty", action="store_true", help="accept a target that holds data"
+    )
     add_format(parser, "pretty", "json")
     parser.add_argument("--lock", nargs="?", const="facts.lock", metavar="FILE",
                         help="pin the values in this file (facts.lock)")  # fmt: skip
@@ -34,7 +36,11 @@ def run(options: argparse.Namespace) -> int:
     if options.lock and options.check:
         raise UsageError("--lock and --check exclude each other")
     pinned = _pinned(options.check)
-    path = writable(options.lock, "--lock") if options.lock and not Path(options.lock).exists() else None
+    path = (
+        writable(options.lock, "--lock")
+        if options.lock and not Path(options.lock).exists()
+        else None
+    )
     postgres = Postgres()
     made = []
     try:
@@ -98,8 +104,12 @@ def _compare(made: list[Any], pinned: dict[str, dict[str, Any]]) -> int:
             raise UsageError(f"no facts of {one['target']} are pinned; pin them with --lock")
         different = fingerprint.against(one, pinned[one["target"]])
         for id, want, got in different:
-            note(f"{one['target']}: {id} was {fingerprint.shown(want)}, is {fingerprint.shown(got)}")
-        note(f"{one['target']}: {len(different)} of {len(pinned[one['target']])} pinned facts differ")
+            note(
+                f"{one['target']}: {id} was {fingerprint.shown(want)}, is {fingerprint.shown(got)}"
+            )
+        note(
+            f"{one['target']}: {len(different)} of {len(pinned[one['target']])} pinned facts differ"
+        )
         code = 1 if different else code
     return code
 
@@ -107,7 +117,9 @@ def _compare(made: list[Any], pinned: dict[str, dict[str, Any]]) -> int:
 def _print(made: Any) -> None:
     from pytest_lineage.fingerprint import shown
 
-    installed = ", ".join(f"{k} {v}" for k, v in made["versions"].items() if k.startswith("langgraph"))
+    installed = ", ".join(
+        f"{k} {v}" for k, v in made["versions"].items() if k.startswith("langgraph")
+    )
     print(f"{made['target']} ({made['class']}), Python {made['python']}, {installed}\n")
     group = ""
     for entry in made["facts"]:

@@ -24,7 +24,9 @@ made or in which a target cannot be used; 3 a fault of this suite; 4 incomplete.
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("stacks", nargs="*", metavar="STACK", help="where to run")
-    parser.add_argument("--list", action="store_true", help="list the stacks that have a name, and exit")
+    parser.add_argument(
+        "--list", action="store_true", help="list the stacks that have a name, and exit"
+    )
     parser.add_argument("--target", action="append", default=[], metavar="TARGET",
                         help="what to check (repeatable)")  # fmt: skip
     parser.add_argument("--kind", choices=KINDS, default="saver", help="kind of target")
@@ -32,15 +34,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         help="with a kind that is built on a saver: the saver under `reference`")  # fmt: skip
     parser.add_argument("--no-references", action="store_true",
                         help="do not run the references of other kinds over the targets")  # fmt: skip
-    parser.add_argument("--laws", action="append", default=[], metavar="GLOB,...", help="only these laws")
+    parser.add_argument(
+        "--laws", action="append", default=[], metavar="GLOB,...", help="only these laws"
+    )
     parser.add_argument("--profile", choices=["quick", "default", "deep"], default="quick")
     parser.add_argument("--with", dest="more", action="append", default=[], metavar="REQUIREMENT",
                         help="what else the targets need (repeatable)")  # fmt: skip
-    parser.add_argument("--jobs", "-j", type=int, default=2, metavar="N", help="stacks at the same time (2)")
-    parser.add_argument("--allow-nonempty", action="store_true", help="accept a target that holds data")
+    parser.add_argument(
+        "--jobs", "-j", type=int, default=2, metavar="N", help="stacks at the same time (2)"
+    )
+    parser.add_argument(
+        "--allow-nonempty", action="store_true", help="accept a target that holds data"
+    )
     add_format(parser, "pretty", "json", "markdown")
     parser.add_argument("--html", metavar="FILE", help="write the table as a page")
-    parser.add_argument("--reports", metavar="DIR", help="write each stack's report, as `check --report` does")
+    parser.add_argument(
+        "--reports", metavar="DIR", help="write each stack's report, as `check --report` does"
+    )
     parser.epilog = EPILOG
 
 

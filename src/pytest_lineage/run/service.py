@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import itertools
 import json
@@ -48,6 +49,8 @@ class Service:
         )
         for item in [] if start.get("bare") else laws.all_laws(self.target.kind):
             _ = item.programs  # what they import is no part of any law's time
+        if self.target.kind in ("rollback", "answer") and not start.get("bare"):
+            importlib.import_module("langgraph.graph")  # nor are the graphs that laws build
         self.loop = Loop()
         self._beat = beat
         self._last: Any = None
