@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +163,28 @@ def test_a_saver_that_prints_or_forks_does_no_harm(
         capsys, f"{FILE}:{saver}", "--laws", "put.is-readable,writes.round-trip", "--face", "sync"
     )
     assert code == 0, document["laws"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_worker_that_hangs_ends_when_its_supervisor_is_killed() -> None:
+    code = (
+        "import os, signal\n"
+        "from pytest_lineage.run.supervisor import Limits, Worker\n"
+        f"worker = Worker({{'target': {FILE + ':hangs_at_start'!r}}}, Limits())\n"
+        "print(worker._process.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    pid = int(done.stdout)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        select.select([], [], [], 0.2)
+    os.kill(pid, signal.SIGKILL)
+    pytest.fail("the worker was still there after a minute")
 
 
 def test_a_factory_that_never_returns_is_a_target_error(

@@ -129,6 +129,7 @@ class TargetRun:
                 "cov_include": list(self.cov_include),
                 "path": list(self.options.path),
                 "assume": self._assume,
+                "lease": max(120.0, 3 * self._limits.op),
             },
             self._limits,
             self.options.python,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ class Wire:
         self._input = os.fdopen(os.dup(0), "r", encoding="utf-8")
         self._output = os.fdopen(os.dup(1), "w", encoding="utf-8")
         self._lock = threading.Lock()
+        self._commands: queue.Queue[dict[str, Any] | None] = queue.Queue()
         null = os.open(os.devnull, os.O_RDONLY)
         file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for source, stream in ((null, 0), (file, 1), (file, 2)):
@@ -47,9 +49,19 @@ class Wire:
 
     def hear(self) -> dict[str, Any] | None:
         """The next command; None when the supervisor is gone."""
-        line = self._input.readline()
-        command: dict[str, Any] | None = json.loads(line) if line else None
-        return command
+        return self._commands.get()
+
+    def listen(self, grace: float = 10.0) -> None:
+        """Read commands in a thread, so that the end of the supervisor ends a saver that hangs, too."""
+
+        def read() -> None:
+            for line in self._input:
+                self._commands.put(json.loads(line))
+            self._commands.put(None)
+            threading.Event().wait(grace)  # what still answers closes its target by itself
+            os._exit(0)
+
+        threading.Thread(target=read, name="lineage-listener", daemon=True).start()
 
 
 def dumps_on_request(stream: TextIO) -> None:
@@ -58,11 +70,31 @@ def dumps_on_request(stream: TextIO) -> None:
         faulthandler.register(signal.SIGUSR1, file=stream, all_threads=True)
 
 
+LEASE = 120.0
+"""Seconds that one call of C code may hold the interpreter before the process ends itself."""
+
+
+def _take_lease(stream: TextIO, seconds: float) -> None:
+    """End a process that nobody may be there to kill: one that is stuck in C code runs no thread of ours.
+
+    The faulthandler's own timer needs no interpreter. It is set anew every few seconds as long as threads run.
+    """
+
+    def renew() -> None:
+        pause = threading.Event()
+        while True:
+            faulthandler.dump_traceback_later(seconds, exit=True, file=stream)
+            pause.wait(seconds / 10)
+
+    threading.Thread(target=renew, name="lineage-lease", daemon=True).start()
+
+
 def main() -> None:
     """Serve one target until the input ends. Arguments: the heartbeat file, the log file."""
     from pytest_lineage.run.heartbeat import Heartbeat
 
     wire = Wire(sys.argv[2])
+    wire.listen()
     stream = open(sys.argv[2], "a", encoding="utf-8")  # noqa: SIM115 - for as long as the process
     faulthandler.enable(file=stream)
     dumps_on_request(stream)
@@ -70,6 +102,7 @@ def main() -> None:
     start = wire.hear()
     if start is None:
         return
+    _take_lease(stream, float(start.get("lease", LEASE)))
     try:
         cover = _coverage(start)
         from pytest_lineage.run.service import Service
