@@ -14,6 +14,7 @@ from pytest_lineage import builtin
 from pytest_lineage.bump import Shared
 from pytest_lineage.environments import Side, Unbuildable, of_stack
 from pytest_lineage.report import model
+from pytest_lineage.report.matrix import combine
 from pytest_lineage.run import engine, rows
 from pytest_lineage.run.rows import TargetReport
 
@@ -147,6 +148,23 @@ def _judged(
         document["stack"] = column.stack
         column.documents[kind] = document
     return column
+
+
+def combined(columns: Sequence[Column], settings: Settings) -> dict[str, Any]:
+    """The columns as one report, as `combine` makes it, with a target per target and stack."""
+    made = []
+    for column in columns:
+        reports = [report for some in column.reports.values() for report in some]
+        if column.unbuildable:
+            reports = [TargetReport(target, error=column.unbuildable) for target in settings.targets]
+        document = model.document(reports, column.code, settings.profile, settings.kind)
+        document["versions"] = dict(column.packages)
+        for entry in document["targets"]:
+            entry["name"] = f"{entry['name']} @ {column.stack}"
+        for row in document["laws"]:
+            row["target"] = f"{row['target']} @ {column.stack}"
+        made.append((column.stack, document))
+    return combine(made)
 
 
 def exit_code(columns: Sequence[Column]) -> int:

@@ -1,9 +1,8 @@
-"""The matrix for people: on a terminal, as markdown, and as a page without network or script."""
+"""The matrix for people: stacks across, groups of laws down. The page is that of combined reports (`report.html`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape as quoted
 
 from pytest_lineage.matrix import Column, exit_code
 from pytest_lineage.report.markdown import code, escape
@@ -107,59 +106,3 @@ def markdown(columns: Sequence[Column]) -> str:
             f"<sub>{escape(column.stack)}: {escape(installed or 'not installed')}</sub><br>"
         )
     return "\n".join(lines)
-
-
-_STYLE = """
-:root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}body{margin:2rem auto;max-width:80rem;padding:0 1rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse}th,td{border:1px solid #8886;padding:.3rem .6rem;text-align:left}
-thead th{position:sticky;top:0;background:Canvas}.bad{background:#d33a}.good{background:#2a72}.none{opacity:.7}
-"""
-
-
-def html(columns: Sequence[Column]) -> str:
-    """The matrix as one self-contained page."""
-    head, *body = _table(columns)
-    title = f"pytest-lineage: {WORDS[exit_code(columns)]}"
-    parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width,initial-scale=1">',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        f"<title>{quoted(title)}</title><style>{_STYLE}</style></head><body><main><h1>{quoted(title)}</h1>",
-        '<div class="scroll" tabindex="0"><table><caption>Laws that hold, of those that apply, by stack</caption>',
-        "<thead><tr>"
-        + "".join(f'<th scope="col">{_text(text)}</th>' for text in head)
-        + "</tr></thead><tbody>",
-    ]
-    for name, *cells in body:
-        marked = "".join(f'<td class="{_class(text)}">{_text(text)}</td>' for text in cells)
-        parts.append(f'<tr><th scope="row">{_text(name)}</th>{marked}</tr>')
-    parts.append("</tbody></table></div>")
-    broken = _broken(columns)
-    if broken:
-        items = "".join(
-            f"<li><code>{_text(n)}</code>: {_text(', '.join(s))}</li>" for n, s in broken.items()
-        )
-        parts.append(f"<h2>Broken laws</h2><ul>{items}</ul>")
-    if remarks := _remarks(columns):
-        parts.append(
-            "<h2>Remarks</h2><ul>"
-            + "".join(f"<li>{_text(text)}</li>" for text in remarks)
-            + "</ul>"
-        )
-    parts.append("<h2>Installed</h2><dl>")
-    for column in columns:
-        installed = ", ".join(f"{name} {version}" for name, version in column.packages.items())
-        parts.append(f"<dt>{_text(column.stack)}</dt><dd>{_text(installed or 'nothing')}</dd>")
-    return "".join([*parts, "</dl></main></body></html>\n"])
-
-
-def _text(text: str) -> str:
-    return quoted(safe(text))
-
-
-def _class(text: str) -> str:
-    if any(
-        word in text for word in ("broken", "hang", "engine", "cannot", "fault", "not installable")
-    ):
-        return "bad"
-    return "good" if "/" in text else "none"

@@ -2,9 +2,10 @@
 
 ``python -m lineage_conformance.defects.check [--only D-06] [--python python3.12]``
 
-For each defect two environments are made, once, in a cache folder (see `builder`). The suite itself comes to them by a
-folder on the import path, without its dependencies, so that nothing but the pins decides which LangGraph is there. On the faulty pins the named law must be broken and the
-run must end with exit code 1; on the fixed pins the law must hold on every face. Exit code 0 if that is so for all.
+For each defect two environments are made, once, in a cache folder (see `builder`). The suite itself comes to them by
+a folder on the import path, without its dependencies, so that nothing but the pins decides which LangGraph is there.
+On the faulty pins the named law must be broken and the run must end with exit code 1; on the fixed pins the law must
+hold on every face. Exit code 0 if that is so for all.
 """
 
 from __future__ import annotations

@@ -98,6 +98,7 @@ def _failure(stage: Stage, tale: Tale) -> Iterator[Diff]:
         "branching.workspace-as-of-turn",
         "branching.artifacts-up-to-turn",
         "branching.history-is-inherited",
+        "branching.map-is-the-family",
     ),
     meaning="A failed click leaves an empty or half furnished conversation in the list, or threads that nobody owns.",
 )

@@ -82,7 +82,9 @@ def run(options: argparse.Namespace) -> int:
     if options.reports:
         _reports(Path(options.reports), columns)
     if html is not None:
-        html.write_text(matrix_report.html(columns), encoding="utf-8")
+        from pytest_lineage.report import html as page
+
+        html.write_text(page.render(matrix.combined(columns, settings)), encoding="utf-8")
     if options.format == "json":
         print(json.dumps(matrix.document(columns), indent=2))
     elif options.format == "markdown":
