@@ -5,10 +5,25 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import pytest
+
 pytest_plugins = ["pytester"]  # runs of pytest inside tests
 
 KILL = "lineage_kill"
+
+SLOW = (
+    "test_branching_laws", "test_bump", "test_delta_laws", "test_handover", "test_plugin_runs",
+    "test_plugin_xdist", "test_recorded", "test_report_script", "test_rollback_agents", "test_rollback_laws",
+)  # fmt: skip
+"""Modules of minutes: they build environments, start a pytest for each test, or run whole kinds of laws."""
 os.environ.pop("GITHUB_ACTIONS", None)  # tests that want annotations say so
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow, so that the short run can leave it out."""
+    for item in items:
+        if item.path.stem in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

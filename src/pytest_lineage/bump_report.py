@@ -29,6 +29,9 @@ def verdict(result: Result) -> str:
         )
     if result.quiet:
         return f"NO CHANGE — {old} → {new}: nothing that was asked behaves otherwise"
+    if result.handover.losses:
+        plans = ", ".join(dict.fromkeys(loss.plan for loss in result.handover.losses))
+        return f"NO REGRESSION, BUT NO WAY BACK — {old} → {new}: conversations lose something ({plans})"
     return f"NO REGRESSION — {old} → {new}: something behaves otherwise, nothing that must hold is broken"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from lineage_conformance import contract
 from lineage_conformance.stacks import Stack
 from pytest_lineage import builtin
-from pytest_lineage.bump import Shared
+from pytest_lineage.bump import PATIENCE, Shared
 from pytest_lineage.environments import Side, Unbuildable, of_stack
 from pytest_lineage.report import model
 from pytest_lineage.report.matrix import combine
@@ -132,7 +132,7 @@ def _judged(
         say(f"{side.name}: {target}, kind {kind}")
         options = side.options(
             profile=settings.profile, kind=kind, over=over, laws=settings.laws,
-            allow_nonempty=settings.allow_nonempty,
+            allow_nonempty=settings.allow_nonempty, op_limit=PATIENCE,
         )  # fmt: skip
         report = engine.check(target, options, postgres)
         if over and report.name == target:
@@ -156,7 +156,9 @@ def combined(columns: Sequence[Column], settings: Settings) -> dict[str, Any]:
     for column in columns:
         reports = [report for some in column.reports.values() for report in some]
         if column.unbuildable:
-            reports = [TargetReport(target, error=column.unbuildable) for target in settings.targets]
+            reports = [
+                TargetReport(target, error=column.unbuildable) for target in settings.targets
+            ]
         document = model.document(reports, column.code, settings.profile, settings.kind)
         document["versions"] = dict(column.packages)
         for entry in document["targets"]:
