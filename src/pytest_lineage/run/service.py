@@ -38,6 +38,10 @@ from pytest_lineage.run.rows import ONLY_FOR
 from pytest_lineage.targets import Store, Target, TargetError
 
 
+FIRST = 1
+"""The store on which a target is probed before it is judged."""
+
+
 class Service:
     """One target, opened, probed and ready to be judged."""
 
@@ -64,9 +68,12 @@ class Service:
             builtin.referee(self.target.kind),
         )
         self._group = ""
-        wire.say("opened")
         try:
-            self._probe(bool(start.get("allow_nonempty")), frozenset(start.get("assume", ())))
+            handle = self.opener.open(FIRST)
+            wire.say("opened")
+            self._probe(
+                handle, bool(start.get("allow_nonempty")), frozenset(start.get("assume", ()))
+            )
         except BaseException:
             self.opener.close()
             raise
@@ -103,11 +110,9 @@ class Service:
                 return self.halves[half]
         return None
 
-    def _probe(self, allow_nonempty: bool, assume: frozenset[str]) -> None:
+    def _probe(self, handle: Handle, allow_nonempty: bool, assume: frozenset[str]) -> None:
         """Look what is there. A probe that hung is in `assume`: its laws will show the hang."""
         self.stores.renew()
-        session_key = 1
-        handle = self.opener.open(session_key)
         self.saver_class = f"{type(handle.saver).__module__}.{type(handle.saver).__qualname__}"
         self.files = files_of(type(handle.saver))
         self.packages = _packages(type(handle.saver).__module__)
