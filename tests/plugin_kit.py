@@ -88,9 +88,7 @@ HEAD = "import pytest\nimport pytest_lineage\nfrom savers import *\n"
 
 def module(name: str, saver: str, *, attribute: str = "make", extra: str = "") -> str:
     """The text of a test module with one target."""
-    return (
-        f"{HEAD}\n@pytest_lineage.target({name!r})\ndef {attribute}():\n    return {saver}()\n\n{extra}\n"
-    )
+    return f"{HEAD}\n@pytest_lineage.target({name!r})\ndef {attribute}():\n    return {saver}()\n\n{extra}\n"
 
 
 Told = tuple[str, str]
@@ -154,15 +152,19 @@ class Project:
 
     def ini(self, text: str = "") -> None:
         """Write the ini file."""
-        self.pytester.makeini(
-            f"[pytest]\npythonpath = .\n{text}\n"
-        )
+        self.pytester.makeini(f"[pytest]\npythonpath = .\n{text}\n")
 
     def fake(
-        self, tell: Callable[[str, str], Told] | None = None, faces: tuple[str, ...] = ("sync", "async")
+        self,
+        tell: Callable[[str, str], Told] | None = None,
+        faces: tuple[str, ...] = ("sync", "async"),
     ) -> list[str]:
         """Let `tell` say every verdict from now on; the targets that are open are returned."""
-        known = {"faces": faces, "open": [], "tell": staticmethod(tell or (lambda law, face: ("holds", "")))}
+        known = {
+            "faces": faces,
+            "open": [],
+            "tell": staticmethod(tell or (lambda law, face: ("holds", ""))),
+        }
         made = type("Scripted", (FakeRun,), known)
         self._patch.setattr("pytest_lineage.run.engine.TargetRun", made)
         return made.open
@@ -182,7 +184,9 @@ class Project:
         """Run pytest in this process, with no plugins but ours: other plugins import much at each start."""
         with self._patch.context() as patch:
             patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-            quiet = "ignore::pytest.PytestAssertRewriteWarning"  # this process has the plugin already
+            quiet = (
+                "ignore::pytest.PytestAssertRewriteWarning"  # this process has the plugin already
+            )
             return self.pytester.runpytest_inprocess(
                 "-p", "pytest_lineage.plugin", "-W", quiet, *arguments
             )

@@ -71,7 +71,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("factory", nargs="?", default="my_package:MySaver", metavar="MODULE:ATTRIBUTE",
                         help="class or factory of the saver (default: my_package:MySaver)")  # fmt: skip
     parser.add_argument("--name", help="name of the target (default: from the module)")
-    parser.add_argument("--directory", default=".", metavar="DIR", help="the repository (default: here)")
+    parser.add_argument(
+        "--directory", default=".", metavar="DIR", help="the repository (default: here)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -37,7 +37,6 @@ from pytest_lineage.run.opening import Opener
 from pytest_lineage.run.rows import ONLY_FOR
 from pytest_lineage.targets import Store, Target, TargetError
 
-
 FIRST = 1
 """The store on which a target is probed before it is judged."""
 
