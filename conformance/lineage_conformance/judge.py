@@ -21,6 +21,9 @@ from lineage_conformance.shrink import shrink
 EXAMPLES = {"quick": 0, "default": 25, "deep": 1000}
 """Generated programs per strategy and face, by profile. Quick replays the corpus alone."""
 
+GRAPH_EXAMPLES = {**EXAMPLES, "default": 10}
+"""The same for laws that run a whole graph: one costs as much as a hundred programs."""
+
 STORE_AGE = 200
 """Programs on one store before a new one is taken: old rows slow `list(None)` down."""
 
@@ -224,7 +227,7 @@ class Judge:
 
     def _generated(self, law: Law, face: Face, skip: tuple[Any, ...]) -> list[tuple[Any, Trace]]:
         """Cases of a strategy with their traces on a face. Programs are run once for all their laws."""
-        count = EXAMPLES[self.profile]
+        count = (GRAPH_EXAMPLES if law.referee else EXAMPLES)[self.profile]
         if not law.focus or not count:
             return []
         from lineage_conformance import strategies
