@@ -135,6 +135,17 @@ class Forks(InMemorySaver):
         super().put_writes(*args, **kwargs)
 
 
+class LeavesAProcess(InMemorySaver):
+    """Ends the process, and leaves one in a session of its own that holds every open file for a while."""
+
+    def put_writes(self, *args: Any, **kwargs: Any) -> None:
+        if not os.fork():
+            os.setsid()
+            threading.Event().wait(20)
+            os._exit(0)
+        os._exit(7)
+
+
 class LosesWrites(InMemorySaver):
     """Does not store writes at all."""
 

@@ -155,6 +155,19 @@ def test_a_death_is_a_verdict_and_the_run_goes_on(
     assert verdicts(document, "put.is-readable") == {"sync": "holds"}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no fork")
+def test_a_process_that_outlives_a_dead_worker_is_not_waited_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    started = time.monotonic()
+    code, document, _ = check(
+        capsys, f"{FILE}:LeavesAProcess", "--laws", "writes.round-trip", "--face", "sync"
+    )
+    assert code == 1
+    assert "exit status 7" in document["laws"][0]["reason"]
+    assert time.monotonic() - started < 18, "waited for the process that was left behind"
+
+
 @pytest.mark.parametrize("saver", ["Prints", "Forks"])
 def test_a_saver_that_prints_or_forks_does_no_harm(
     capsys: pytest.CaptureFixture[str], saver: str

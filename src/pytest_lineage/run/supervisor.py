@@ -20,6 +20,9 @@ from pytest_lineage.run.heartbeat import Beat, Heartbeat
 TICK = 0.05
 """Seconds between two looks at the heartbeat."""
 
+LAST_WORDS = 0.5
+"""Seconds in which the end of an ended worker's output must have been read."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -73,7 +76,8 @@ class Worker:
             env=_environment(python, suite),
         )
         self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        threading.Thread(target=self._read, name="lineage-reader", daemon=True).start()
+        self._reader = threading.Thread(target=self._read, name="lineage-reader", daemon=True)
+        self._reader.start()
         self._send(start)
 
     def ask(self, command: dict[str, Any], op_limit: float) -> Reply:
@@ -87,6 +91,7 @@ class Worker:
         Time that this process itself did not get (a loaded or suspended machine) is not counted.
         """
         last, quiet = -1, 0.0
+        gone = 0.0
         before = time.monotonic()
         while True:
             try:
@@ -97,7 +102,11 @@ class Worker:
                 if event is None:
                     return Reply(ended=self._death())
                 return Reply(event)
+            if gone and time.monotonic() - gone > LAST_WORDS:
+                return Reply(ended=self._death())  # what it left behind may hold the pipe open
             now = time.monotonic()
+            if not gone and self._process.poll() is not None:
+                gone = now
             count = self.beat.read().steps
             quiet = 0.0 if count != last else quiet + min(now - before, 3 * TICK)
             last, before = count, now
@@ -127,12 +136,14 @@ class Worker:
             return  # its end is noticed by whoever waits for the answer
 
     def _read(self) -> None:
+        """Runs in the reader thread, which alone touches the worker's output and closes it at its end."""
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                self._events.put(json.loads(line))
-            except ValueError:
-                continue
+        with self._process.stdout as pipe:
+            for line in pipe:
+                try:
+                    self._events.put(json.loads(line))
+                except ValueError:
+                    continue
         self._events.put(None)
 
     def _hang(self, limit: float) -> Ended:
@@ -184,12 +195,12 @@ class Worker:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except OSError:
-                continue
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except OSError:
+            pass  # what was not sent yet has no reader any more
+        self._reader.join(1.0)  # longer only if a process that left the group holds the pipe: it is left to that
         self.beat.close(remove=True)
         self.log.unlink(missing_ok=True)
 
