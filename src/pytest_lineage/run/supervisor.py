@@ -200,7 +200,8 @@ class Worker:
             self._process.stdin.close()
         except OSError:
             pass  # what was not sent yet has no reader any more
-        self._reader.join(1.0)  # longer only if a process that left the group holds the pipe: it is left to that
+        # It ends at once, unless a process that left the group holds the pipe: then it is left to that.
+        self._reader.join(1.0)
         self.beat.close(remove=True)
         self.log.unlink(missing_ok=True)
 
