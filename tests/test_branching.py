@@ -30,7 +30,6 @@ from lineage_reference.branching.records import (
     Swept,
     UnknownConversation,
 )
-from lineage_reference.branching.steps import run
 from lineage_reference.branching.tables import (
     BODIES,
     CONVERSATIONS,
@@ -40,6 +39,7 @@ from lineage_reference.branching.tables import (
     writing,
 )
 from lineage_reference.saver import StrictSaver
+from lineage_reference.steps import run
 from tests.branching_victim import opened
 from tests.mutants.branching import CopiesSnapshots
 

@@ -20,8 +20,8 @@ from lineage_conformance import contract
 from lineage_reference.branching import NODE, Seeder
 from lineage_reference.branching.records import NotCompleted
 from lineage_reference.branching.seeding import Mark
-from lineage_reference.branching.steps import arun, run
 from lineage_reference.saver import StrictSaver
+from lineage_reference.steps import arun, run
 
 DELTA = hasattr(BaseCheckpointSaver, "get_delta_channel_history")
 PREFIX = [HumanMessage("hello", id="h1"), AIMessage("hi", id="a1")]

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lineage_reference.steps import Steps, alead, call, lead
+from lineage_reference.steps import Steps, arun, call
+from lineage_reference.steps import run as perform
 from lineage_reference.turns import head
 
 FINISHED = frozenset({"success", "done", "completed", "complete"})
@@ -57,14 +58,14 @@ def final_answer(
     head as it is, and nothing at or before it is ever complete (pass "" for a thread that was new). `run` is
     the status of the run where a server has one. Raises `UnknownThread`.
     """
-    return lead(_read(graph, thread, before, run))
+    return perform(_read(graph, thread, before, run))
 
 
 async def afinal_answer(
     graph: Any, thread: str, *, before: str | None = None, run: str | None = None
 ) -> FinalAnswer:
     """The same, awaited."""
-    return await alead(_read(graph, thread, before, run))
+    return await arun(_read(graph, thread, before, run))
 
 
 def _read(graph: Any, thread: str, before: str | None, run: str | None) -> Steps[FinalAnswer]:

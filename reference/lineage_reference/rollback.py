@@ -20,7 +20,7 @@ import asyncio
 import contextlib
 from typing import Any
 
-from lineage_reference.steps import alead, call, lead
+from lineage_reference.steps import arun, call, run
 from lineage_reference.turn_core import Core, Live, OnEvent
 from lineage_reference.turns import (
     Busy,
@@ -46,7 +46,7 @@ class SyncTurns(Core):
         An exception that is no `Exception` (Ctrl-C) is raised again after the rollback.
         """
         with self._lock(thread, runs=True):
-            live = lead(self._begin(thread, input))
+            live = run(self._begin(thread, input))
             return self._go(thread, live, durability, on_event)
 
     def resume(
@@ -59,7 +59,7 @@ class SyncTurns(Core):
     ) -> Outcome:
         """Go on with the unfinished turn; `answer` goes to its interrupt. Raises `NothingToResume`."""
         with self._lock(thread, runs=True):
-            live = lead(self._again(thread, answer))
+            live = run(self._again(thread, answer))
             return self._go(thread, live, durability, on_event)
 
     def cancel(self, thread: str, *, keep: bool = False) -> bool:
@@ -69,23 +69,23 @@ class SyncTurns(Core):
     def rollback(self, thread: str, turn: str) -> None:
         """Take back a turn that ended. Raises `Busy`, `Refused` (nothing changed) or `Incomplete`."""
         with self._lock(thread):
-            lead(self._take_back(thread, turn))
+            run(self._take_back(thread, turn))
 
     def held(self, thread: str) -> Held:
         """Whether a thread is known, and how many turns it holds."""
-        return lead(self._held(thread))
+        return run(self._held(thread))
 
     def forget(self, thread: str) -> None:
         """Remove all of a thread. Raises `Busy` while a turn of it runs."""
         with self._lock(thread):
-            lead(call(self.saver, "delete_thread", thread))
+            run(call(self.saver, "delete_thread", thread))
 
     def _go(self, thread: str, live: Live, durability: str, on_event: OnEvent | None) -> Outcome:
         self._started(thread, live)
         error: BaseException | None = None
         try:
             if live.stopped():
-                return lead(self._end(thread, live, None))
+                return run(self._end(thread, live, None))
             events = self.graph.stream(**self._stream(thread, live, durability))
             with contextlib.closing(events):
                 for event in events:
@@ -94,7 +94,7 @@ class SyncTurns(Core):
                         break
         except BaseException as raised:
             error = raised
-        outcome = lead(self._end(thread, live, error))
+        outcome = run(self._end(thread, live, error))
         if error is not None and not isinstance(error, Exception):
             raise error
         return outcome
@@ -108,7 +108,7 @@ class AsyncTurns(Core):
     ) -> Outcome:
         """Run one turn, see `SyncTurns.run`. If the calling task is cancelled, the turn is rolled back first."""
         with self._lock(thread, runs=True):
-            live = await alead(self._begin(thread, input))
+            live = await arun(self._begin(thread, input))
             return await self._ago(thread, live, durability, on_event)
 
     async def aresume(
@@ -121,7 +121,7 @@ class AsyncTurns(Core):
     ) -> Outcome:
         """Go on with the unfinished turn; `answer` goes to its interrupt. Raises `NothingToResume`."""
         with self._lock(thread, runs=True):
-            live = await alead(self._again(thread, answer))
+            live = await arun(self._again(thread, answer))
             return await self._ago(thread, live, durability, on_event)
 
     async def acancel(self, thread: str, *, keep: bool = False) -> bool:
@@ -136,16 +136,16 @@ class AsyncTurns(Core):
     async def arollback(self, thread: str, turn: str) -> None:
         """Take back a turn that ended. Raises `Busy`, `Refused` (nothing changed) or `Incomplete`."""
         with self._lock(thread):
-            await _unbroken(alead(self._take_back(thread, turn)))
+            await _unbroken(arun(self._take_back(thread, turn)))
 
     async def aheld(self, thread: str) -> Held:
         """Whether a thread is known, and how many turns it holds."""
-        return await alead(self._held(thread))
+        return await arun(self._held(thread))
 
     async def aforget(self, thread: str) -> None:
         """Remove all of a thread. Raises `Busy` while a turn of it runs."""
         with self._lock(thread):
-            await alead(call(self.saver, "delete_thread", thread))
+            await arun(call(self.saver, "delete_thread", thread))
 
     async def _ago(
         self, thread: str, live: Live, durability: str, on_event: OnEvent | None
@@ -163,7 +163,7 @@ class AsyncTurns(Core):
                 live.task.cancel()
         error: BaseException | None
         error = asyncio.CancelledError() if live.task.cancelled() else live.task.exception()
-        outcome: Outcome = await _unbroken(alead(self._end(thread, live, outer or error)))
+        outcome: Outcome = await _unbroken(arun(self._end(thread, live, outer or error)))
         if outer is not None:
             raise outer
         if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):

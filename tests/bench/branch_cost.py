@@ -34,8 +34,8 @@ from sqlalchemy import Text, func, select
 from lineage_conformance import contract
 from lineage_reference.branching import make
 from lineage_reference.branching.seeding import Mark
-from lineage_reference.branching.steps import run
 from lineage_reference.branching.tables import BODIES, OWNED, reading
+from lineage_reference.steps import run
 from pytest_lineage.run.opening import _fast_folder
 from tests.mutants.branching import HeadSeeder
 

@@ -11,8 +11,8 @@ from lineage_reference.branching import lineage, operations, seeding, workspace
 from lineage_reference.branching.lineage import branches, conversation
 from lineage_reference.branching.records import DEPTH, DecisionMap, History, NotCompleted, Refused
 from lineage_reference.branching.seeding import Mark, Seeder
-from lineage_reference.branching.steps import Step, run
 from lineage_reference.branching.tables import ARTIFACTS, CONVERSATIONS, LIVE, SNAPSHOTS, TURNS
+from lineage_reference.steps import Step, run
 from tests.mutants.branching_kit import BranchingBackend, mutant
 
 # -- seeding ---------------------------------------------------------------------------------------

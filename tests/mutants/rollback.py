@@ -14,7 +14,7 @@ from langgraph.graph import START, StateGraph
 
 from lineage_reference import remove
 from lineage_reference.rollback import Turns
-from lineage_reference.steps import Steps, call, lead
+from lineage_reference.steps import Steps, call, run
 from lineage_reference.turn_core import Live
 from lineage_reference.turns import BEFORE, Held, Incomplete, Mark, Outcome, head, id_of
 from tests.mutants.rollback_kit import mutant
@@ -315,7 +315,7 @@ class ForgetsAtOnce(Turns):
     """Deletes a thread while its turn runs."""
 
     def forget(self, thread: str) -> None:
-        lead(call(self.saver, "delete_thread", thread))
+        run(call(self.saver, "delete_thread", thread))
 
 
 @mutant(kills="rollback.turns-do-not-overlap")
@@ -326,7 +326,7 @@ class RunsTogether(Turns):
         self, thread: str, input: Any, *, durability: str = "async", on_event: Any = None
     ) -> Outcome:
         with self.shared(thread):
-            return self._go(thread, lead(self._begin(thread, input)), durability, on_event)
+            return self._go(thread, run(self._begin(thread, input)), durability, on_event)
 
     @contextlib.contextmanager
     def shared(self, thread: str) -> Iterator[None]:

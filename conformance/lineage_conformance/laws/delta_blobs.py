@@ -8,7 +8,8 @@ from typing import Any
 
 from lineage_conformance.bench import Bench
 from lineage_conformance.law import Level, law
-from lineage_conformance.laws.delta_blobs_case import Act, History, Play
+from lineage_conformance.laws.delta_blobs_case import Play
+from lineage_conformance.laws.delta_blobs_history import Act, History
 from lineage_conformance.session import Diff
 
 DATA = "data: a conversation that is rebuilt wrongly is lost, and the next step computes with another one"

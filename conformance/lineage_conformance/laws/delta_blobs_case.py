@@ -1,118 +1,18 @@
-"""Histories: what happens to the lists of a conversation, as data, and how a backend with blobs is put through it."""
+"""How a backend with blobs is put through a history, and what it must hold at each point of it."""
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance import contract, zoo
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon, differences
+from lineage_conformance.laws.delta_blobs_history import Act, History
+from lineage_conformance.laws.delta_blobs_values import become, fit, new_bytes, own, shorter
 from lineage_conformance.raised import Raised, guarded
 from lineage_conformance.session import Diff
-
-FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Act:
-    """One thing that happens.
-
-    ``put``: checkpoint `id` follows `parent`; it has its channels, with `set` written over them and `drop`
-    taken away. ``same`` changes the caller's own objects in place. ``refused``: a put that the saver refuses.
-    ``mode``: the flag becomes `mode`, for `threads` or for all. ``fail``: the blob store is out of order while
-    `on`. ``reopen``, ``verify``, ``expire``, ``delete``: as the backend's methods.
-    """
-
-    do: str = "put"
-    id: int = 0
-    parent: int | None = None
-    set: Mapping[str, Any] = field(default_factory=dict)
-    drop: tuple[str, ...] = ()
-    same: bool = False
-    thread: str = "t"
-    ns: str = ""
-    handle: int = 0
-    mode: str = ""
-    threads: tuple[str, ...] = ()
-    on: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """The act as JSON data: the fields that are not defaults."""
-        plain = Act()
-        data = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {"op": self.do, **{k: v for k, v in data.items() if v != getattr(plain, k)}}
-
-
-@dataclass(frozen=True)
-class History:
-    """Acts, one after the other."""
-
-    acts: tuple[Act, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The history as JSON data."""
-        return {"format": FORMAT, "ops": [act.to_json() for act in self.acts]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> History:
-        """Read `to_json`. Raises `ValueError` for a newer format."""
-        if data.get("format", FORMAT) > FORMAT:
-            raise ValueError(f"a history of format {data['format']}; this version reads {FORMAT}")
-        acts = []
-        for row in data["ops"]:
-            fields = {k: v for k, v in row.items() if k != "op"}
-            for name in ("drop", "threads"):
-                if name in fields:
-                    fields[name] = tuple(fields[name])
-            acts.append(Act(do=row["op"], **{k: v for k, v in fields.items() if k != "do"}))
-        return cls(tuple(acts))
-
-    def smaller(self) -> Iterator[History]:
-        """Fewer acts, then fewer channels, then shorter lists."""
-        acts = self.acts
-        size = max(len(acts) // 2, 1)
-        while size:
-            for start in range(0, len(acts), size):
-                yield from _valid(acts[:start] + acts[start + size :])
-            size //= 2
-        for index, act in enumerate(acts):
-            for less in _less(act):
-                yield from _valid((*acts[:index], less, *acts[index + 1 :]))
-
-
-def _valid(acts: tuple[Act, ...]) -> Iterator[History]:
-    known: set[tuple[str, str, int]] = set()
-    for act in acts:
-        if act.do in ("put", "refused"):
-            if act.parent is not None and (act.thread, act.ns, act.parent) not in known:
-                return
-            if act.do == "put":
-                known.add((act.thread, act.ns, act.id))
-    if known:
-        yield History(acts)
-
-
-def _less(act: Act) -> Iterator[Act]:
-    if act.same:
-        yield dataclasses.replace(act, same=False)
-    for name, value in act.set.items():
-        yield dataclasses.replace(act, set={k: v for k, v in act.set.items() if k != name})
-        if type(value) is dict and value:
-            yield dataclasses.replace(act, set={**act.set, name: dict(list(value.items())[:-1])})
-        if type(value) is list and len(value) > 1:
-            yield dataclasses.replace(act, set={**act.set, name: value[: len(value) // 2]})
-
-
-def fit(value: Any) -> bool:
-    """Whether a value becomes blobs: a list, or a dictionary of lists with text keys."""
-    if type(value) is list:
-        return True
-    return type(value) is dict and all(type(k) is str and type(v) is list for k, v in value.items())
-
 
 Key = tuple[str, str, int]
 
@@ -420,50 +320,3 @@ class Play:
         if (now > before) != shrank:
             expected = f"more than {before}" if shrank else before
             self._differ("blobs", ("generation",), expected, now)
-
-
-def own(value: Any) -> Any:
-    """A copy in which nothing is shared, not even where the original holds one object twice."""
-    if type(value) is list:
-        return [own(item) for item in value]
-    return {k: own(v) for k, v in value.items()} if type(value) is dict else value
-
-
-def become(mine: Any, wanted: Any) -> Any:
-    """Make one's own object equal to another, changing it in place as deep as the types agree."""
-    if type(mine) is list and type(wanted) is list:
-        mine[:] = [become(a, b) for a, b in zip(mine, wanted, strict=False)] + wanted[len(mine) :]
-        return mine
-    if type(mine) is dict and type(wanted) is dict:
-        merged = {k: become(mine[k], v) if k in mine else v for k, v in wanted.items()}
-        mine.clear()
-        mine.update(merged)
-        return mine
-    return wanted
-
-
-def _lists(value: Any) -> dict[str, list[Any]]:
-    return {"": value} if type(value) is list else value if fit(value) else {}
-
-
-def shorter(before: Any, after: Any) -> bool:
-    """Whether a list became shorter or went away."""
-    if not fit(before) or not fit(after):
-        return False
-    old, new = _lists(before), _lists(after)
-    return any(len(new.get(key, [])) < len(items) for key, items in old.items())
-
-
-def new_bytes(serde: Any, before: Any, after: Any) -> int:
-    """Bytes of the items that were not there before; all of a list that became shorter."""
-    total = 0
-    old = _lists(before)
-    for key, items in _lists(after).items():
-        known = [] if len(items) < len(old.get(key, [])) else [canon(i) for i in old.get(key, [])]
-        for item in items:
-            tree = canon(item)
-            if tree in known:
-                known.remove(tree)
-            else:
-                total += len(serde.dumps_typed([item])[1])
-    return total

@@ -23,7 +23,8 @@ from lineage_conformance.laws.delta_blobs import (
     history,
     line,
 )
-from lineage_conformance.laws.delta_blobs_case import Act, History, Play
+from lineage_conformance.laws.delta_blobs_case import Play
+from lineage_conformance.laws.delta_blobs_history import Act, History
 from lineage_conformance.session import Diff
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lineage_conformance.laws.delta_blobs_case import Act, History
+from lineage_conformance.laws.delta_blobs_history import Act, History
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 from lineage_reference.branching.lineage import as_graph
 from lineage_reference.branching.operations import AGE, Operations, Passing
 from lineage_reference.branching.records import Conversation, DecisionMap, History, Row
-from lineage_reference.branching.steps import arun, run
+from lineage_reference.steps import arun, run
 
 
 class Branching(Operations):

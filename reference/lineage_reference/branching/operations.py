@@ -27,7 +27,6 @@ from lineage_reference.branching.records import (
     Swept,
 )
 from lineage_reference.branching.seeding import Mark, Seeder
-from lineage_reference.branching.steps import Step, Steps, blocking
 from lineage_reference.branching.tables import (
     CONVERSATIONS,
     METADATA,
@@ -36,6 +35,7 @@ from lineage_reference.branching.tables import (
     reading,
     writing,
 )
+from lineage_reference.steps import Step, Steps, blocking
 
 Passing = Callable[[str], Any]
 """Told each phase when it is finished: ``rows``, ``seeded``, ``active``. May give an awaitable to the async

@@ -27,7 +27,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 
 from lineage_reference.branching.records import NotCompleted
-from lineage_reference.branching.steps import Step, Steps
+from lineage_reference.steps import Step, Steps
 
 NODE = "lineage-seed"
 """Name of the only node. An agent with a node of this name would be woken by a branch."""
