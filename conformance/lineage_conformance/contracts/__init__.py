@@ -11,6 +11,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "rollback": ("lineage_conformance.contracts.rollback", "Rollback"),
     "answer": ("lineage_conformance.contracts.answer", "Answer"),
     "delta": ("lineage_conformance.contracts.delta", "Delta"),
+    "transfer": ("lineage_conformance.contracts.transfer", "Transfer"),
 }
 """Kind of target: the module and the name of its protocol (the async form is ``Async`` + name)."""
 
