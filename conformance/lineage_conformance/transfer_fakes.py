@@ -67,6 +67,10 @@ class World:
     calls: list[Call] = field(default_factory=list)
     handed: list[tuple[str, list[Any]]] = field(default_factory=list)
     """For each turn that began: its session, and the handoffs that it was given."""
+    results: list[TurnResult] = field(default_factory=list)
+    """How each of those turns ended."""
+    forked: list[str] = field(default_factory=list)
+    """The sessions that forks made."""
     hook: Callable[[Call], Any] | None = None
     """Called (and awaited, in the async half) with every call, after it was written down."""
     lost: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
@@ -196,7 +200,9 @@ class Fake:
         self.world.handed.append((session, list(handoffs)))
         for handoff in handoffs:
             self.sessions[session].append(Entry(list(handoff.items), handed=True))
-        return self.turn(session, self.said(message, self.outcome), self.outcome)
+        result, put = self.turn(session, self.said(message, self.outcome), self.outcome)
+        self.world.results.append(result)
+        return result, put
 
     def _copy(self, session: str, turn: str | None) -> str:
         self._fails("fork")
@@ -212,6 +218,7 @@ class Fake:
             entries = entries[: places[0] + 1]
         made = f"{self.world.prefix}-{self.name}-{self.world.number()}"
         self.sessions[made] = list(entries)
+        self.world.forked.append(made)
         return made
 
     def _take(self, session: str, turns: int) -> None:

@@ -20,6 +20,7 @@ from lineage_reference.rollback import make
 from tests.mutants import rollback_kit
 
 RESULTS = Path(__file__).with_suffix(".md")
+OVER = ("memory", "sqlite", "sqlite-async", "postgres", "postgres-async")
 AGE = 25
 """Cancels on one thread before a new one is taken."""
 
@@ -53,7 +54,7 @@ def main() -> None:
     """Run every cell and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--over", default="memory", choices=("memory", "sqlite", "sqlite-async"))
+    parser.add_argument("--over", default="memory", choices=OVER)
     parser.add_argument("--face", default="async", choices=("sync", "async"))
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()

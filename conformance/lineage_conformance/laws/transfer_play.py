@@ -1,0 +1,371 @@
+"""The stage for histories: a backend, the fake providers, the model, and what is compared between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lineage_conformance.bench import Bench
+from lineage_conformance.canon import canon
+from lineage_conformance.laws.transfer_case import NAMES, Step
+from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.session import Diff
+from lineage_conformance.transfer_fakes import ABILITIES, Call, Fake, World
+from lineage_conformance.transfer_model import Model, Piece, Plan, Run, Thread, Transfer
+
+
+class Stage:
+    """One example: a backend, the fakes, the model, and the names they have for each other."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, self.at, self.doing, self.trying = bench, 0, "open", ""
+        self.half = bench.writer
+        self.backend = guarded(lambda: bench.subject)
+        self.world = World(guarded(lambda: self.backend.saver), self.half, bench.nonce)
+        self.fakes = {name: Fake(name, self.world) for name in NAMES}
+        self.model = Model(ABILITIES)
+        self.threads: list[Thread] = []
+        self.adopted: dict[tuple[str, str], list[Any]] = {}
+        self.last: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
+        self.receipts = 0
+        self.bind(self.backend)
+
+    def bind(self, backend: Any) -> None:
+        """Give a backend, which may have just been opened, the adapters."""
+        for fake in self.fakes.values():
+            guarded(lambda fake=fake: backend.use(fake))  # type: ignore[misc]
+
+    def reopen(self) -> None:
+        """Close the store, open it again, and go on with the new backend."""
+        self.backend = guarded(self.bench.reopen)
+        self.world.saver = guarded(lambda: self.backend.saver)
+        self.bind(self.backend)
+
+    # -- calling -----------------------------------------------------------------------------------
+
+    def call(self, method: str, *args: Any, on: Any = None, **options: Any) -> Any:
+        """Call the backend on this face. Raises `Raised`."""
+        backend = self.backend if on is None else on
+        self.at += 1
+        self.doing = method
+        self.bench.beat(self.at)
+        if self.half == "sync":
+            return guarded(lambda: getattr(backend, method)(*args, **options))
+        return guarded(
+            lambda: self.bench.loop.run(getattr(backend, "a" + method)(*args, **options))
+        )
+
+    def put(self, put: Any) -> None:
+        """Put a checkpoint on the saver, as an agent would."""
+        if put is None:
+            return
+        if self.half == "sync":
+            guarded(lambda: self.world.saver.put(*put))
+        else:
+            guarded(lambda: self.bench.loop.run(self.world.saver.aput(*put)))
+
+    def receipt(self) -> str:
+        """A receipt that was not used before."""
+        self.receipts += 1
+        return f"{self.bench.nonce}-receipt-{self.receipts}"
+
+    def diff(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> Diff:
+        """A difference here. While something is tried again after a failure, that is its kind."""
+        if self.trying and kind not in ("consumed", "moves"):
+            kind, path = self.trying, (kind, *path)
+        return Diff(self.at, kind, path, expected, got)
+
+    def raised(self, raised: Raised) -> Diff:
+        """What a backend raised where nothing was to be refused."""
+        return self.diff(self.doing, ("raises",), "no exception", str(raised))
+
+    def refused(self, code: str, method: str, *args: Any, **options: Any) -> Iterator[Diff]:
+        """Whether a command is refused with its code."""
+        calls = len(self.world.calls)
+        try:
+            self.call(method, *args, **options)
+        except Raised as raised:
+            if not isinstance(raised.error, Exception):
+                raise
+            got = getattr(raised.error, "code", None)
+            if got != code:
+                yield self.diff("code", (code,), code, f"{got}: {raised}"[:200])
+        else:
+            yield self.diff("refused", (code,), code, "accepted")
+        if len(self.world.calls) != calls:
+            yield self.diff("refused", (code, "calls"), [], self.called(calls))
+
+    def command(self, method: str, *args: Any, **options: Any) -> Any:
+        """A command with a receipt of its own, which `again` may repeat."""
+        options["receipt"] = self.receipt()
+        made = self.call(method, *args, **options)
+        self.last = (method, args, options, made)
+        return made
+
+    def called(self, since: int = 0) -> list[list[Any]]:
+        """The calls that the fakes got, as plain data."""
+        return [[c.provider, c.method, c.session, c.argument] for c in self.world.calls[since:]]
+
+    # -- the world ---------------------------------------------------------------------------------
+
+    def thread(self, step: Step) -> Thread:
+        """The thread that a step names."""
+        return self.threads[step.t % len(self.threads)]
+
+    def provider(self, step: Step, thread: Thread) -> str:
+        """The provider that a step names."""
+        own = thread.provider or NAMES[0]
+        return NAMES[(step.p - 1) % len(NAMES)] if step.p else own
+
+    def messages(self, piece: Piece) -> list[Any]:
+        """The messages of a piece, as the agents made them."""
+        if piece.run is None:
+            return self.adopted[piece.place]
+        known: dict[str, Any] = {}
+        for entry in self.fakes[piece.run.provider].sessions[piece.run.session]:
+            known.update((message.id, message) for message in entry.messages)
+        return [known[id] for id in piece.items]
+
+    def flat(self, pieces: list[Piece]) -> list[Any]:
+        """The messages of some pieces, as canonical trees."""
+        return [canon(message) for piece in pieces for message in self.messages(piece)]
+
+    def name(self) -> str:
+        """A fresh thread id."""
+        return self.bench.name(f"t{len(self.model.threads)}")
+
+    def calls(self, provider: str, wanted: list[Any], got: list[Call]) -> Iterator[Diff]:
+        """Whether the adapter was asked for just what was needed, in that order."""
+        free = "probe" not in [method for method, *_ in wanted]
+        made = [c for c in got if not (free and c.method == "probe")]
+        expected, shown = [method for method, *_ in wanted], [c.method for c in made]
+        if any(c.provider != provider for c in made):
+            yield self.diff("calls", ("provider",), provider, [c.provider for c in made])
+        elif expected != shown:
+            asked = [c.method for c in got]
+            rolled = asked.index("rollback") if "rollback" in asked else -1
+            if rolled >= 0 and "probe" not in asked[:rolled]:
+                yield self.diff("probe", ("before-rollback",), expected, shown)
+            elif "probe" in expected and "fork" not in expected and "fork" in shown:
+                yield self.diff("probe", ("paginated",), expected, shown)
+            elif (
+                "fork" in expected and "fork" in shown and "rollback" in set(expected) ^ set(shown)
+            ):
+                yield self.diff("rollback", ("asked",), expected, shown)
+            elif ("fork" in expected) != ("fork" in shown):
+                yield self.diff("choice", ("calls",), expected, shown)
+            else:
+                yield self.diff("calls", ("order",), expected, shown)
+        else:
+            for (method, session, argument), call in zip(wanted, made, strict=True):
+                if method == "fork" and (session, argument) != (call.session, call.argument):
+                    wanted_, got_ = [session, argument], [call.session, call.argument]
+                    yield self.diff("boundary", (method,), wanted_, got_)
+                elif method == "rollback" and argument != call.argument:
+                    yield self.diff("rollback", ("turns",), argument, call.argument)
+                elif method in ("probe", "send") and session not in (None, call.session):
+                    yield self.diff("calls", ("session", method), session, call.session)
+
+    def injected(self, plan: Plan, handoffs: list[Any]) -> Iterator[Diff]:
+        """Whether what was handed over is what was missing, and is what the record says."""
+        wanted = [t for t in plan.transfers if t.resolution != "native_fork"]
+        done = {t.id for t in self.model.transfers if t.status == "consumed"}
+        for handoff in handoffs:
+            if handoff.transfer_id in done:
+                yield self.diff("consumed", ("again",), "once", f"handoff of {handoff.kind} again")
+                return
+        expected = [[t.type, self.flat(t.slice)] for t in wanted]
+        types = {t.id: t.type for t in self.model.transfers if t.id}
+        got = [[list(map(canon, handoff.items))] for handoff in handoffs]
+        if [e[1:] for e in expected] != got:
+            kind = "merge" if wanted and wanted[-1].type == "merge_back" else "missing"
+            if wanted and wanted[-1].type == "subagent_result":
+                kind = "result"
+            shown = [[_id(m) for m in items] for (items,) in got]
+            told = [[_id(m) for m in items] for _, items in expected]
+            yield self.diff("slice", (kind,), told, shown)
+            return
+        for transfer, handoff in zip(wanted, handoffs, strict=True):
+            if types.get(handoff.transfer_id, transfer.type) != transfer.type:
+                yield self.diff("slice", ("order",), transfer.type, types[handoff.transfer_id])
+            if handoff.kind != transfer.resolution:
+                yield self.diff("choice", ("kind",), transfer.resolution, handoff.kind)
+            yield from self.audited(transfer, handoff)
+
+    def audited(self, transfer: Transfer, handoff: Any) -> Iterator[Diff]:
+        """Whether a handoff that was injected is the one that its record gives, and gives again."""
+        import hashlib
+
+        place = 0
+        for wanted in [transfer.task or "", *map(_text, self.unflat(transfer.slice))]:
+            place = handoff.text.find(wanted, place)
+            if place < 0:
+                yield self.diff("handoff", ("text",), wanted, handoff.text[:200])
+                return
+            place += len(wanted)
+        digest = hashlib.sha256(handoff.text.encode()).hexdigest()
+        if handoff.digest != digest:
+            yield self.diff("handoff", ("digest",), digest, handoff.digest)
+        covers = [
+            [p.run.id if p.run else None, *p.place, None if p.run is None else list(p.items)]
+            for p in transfer.slice
+        ]
+        given = [
+            [
+                c.run_id,
+                c.checkpoint_thread,
+                c.checkpoint_id,
+                None if c.items is None else [*c.items],
+            ]
+            for c in handoff.covers
+        ]
+        if covers != given:
+            yield self.diff("handoff", ("covers",), covers, given)
+        shown = _handoff(handoff)
+        for method in ("handoff", "rebuild"):
+            again = _handoff(self.call(method, handoff.id))
+            if again != shown:
+                yield self.diff("handoff", (method,), shown, again)
+
+    def unflat(self, pieces: list[Piece]) -> list[Any]:
+        """The messages of some pieces."""
+        return [message for piece in pieces for message in self.messages(piece)]
+
+    def ran(self, thread: Thread, provider: str, plan: Plan, run: Any) -> Iterator[Diff]:
+        """A run that happened: tell the model, and look at what the session knows now."""
+        result = self.world.results[-1]
+        if plan.session is not None and result.session != plan.session:
+            yield self.diff("calls", ("session", "used"), plan.session, result.session)
+            return
+        made = self.model.begin(thread, provider, plan.transfers, run.id)
+        self.model.finish(made, result)
+        self.keep(made)
+        shown = [run.thread_id, run.provider, run.status, run.checkpoint_id]
+        wanted = [thread.id, provider, result.status, result.checkpoint_id]
+        if shown != wanted:
+            yield self.diff("run", ("record",), wanted, shown)
+        yield from self.knows(thread, provider)
+
+    def keep(self, run: Run) -> None:
+        """Note a checkpoint that was kept back."""
+        if run.checkpoint and any(put[1]["id"] == run.checkpoint for put in self.world.lost):
+            self.model.lost.add(run.checkpoint)
+
+    def knows(self, thread: Thread, provider: str) -> Iterator[Diff]:
+        """Whether the session knows the view: nothing is missing, nothing is there twice."""
+        knows = [canon(m) for m in self.fakes[provider].knows(thread.sessions[provider])]
+        view = self.flat(thread.view)
+        if knows != view:
+            yield self.diff("knows", ("view",), [_id(m) for m in view], [_id(m) for m in knows])
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def records(self, thread: Thread) -> Iterator[Diff]:
+        """Whether the transfers from and to a thread are what they must be, with all their moves."""
+        wanted = self.model.touching(thread)
+        got = list(self.call("transfers", thread.id))
+        graph = [[t.type, t.source.id, t.target.id] for t in wanted]
+        shown = [[t.type, t.source_thread, t.target_thread] for t in got]
+        if graph != shown:
+            yield self.diff("graph", ("transfers",), graph, shown)
+            return
+        for transfer, record in zip(wanted, got, strict=True):
+            if transfer.id and transfer.id != record.id:
+                yield self.diff("graph", ("ids",), transfer.id, record.id)
+            transfer.id = record.id
+        for transfer, record in zip(wanted, got, strict=True):
+            found = list(self.record(transfer, record))
+            yield from found
+            if found:
+                return
+
+    def record(self, transfer: Transfer, record: Any) -> Iterator[Diff]:
+        """Whether one record is what it must be."""
+        moves = [move.after for move in self.call("history", record.id)]
+        if transfer.loose and moves[: len(transfer.moves)] == transfer.moves:
+            transfer.moves = moves
+            if record.resolution:
+                transfer.resolution = record.resolution
+        transfer.loose = False
+        if record.status != transfer.status:
+            yield self.diff("status", (transfer.status,), transfer.status, record.status)
+            return
+        if moves != transfer.moves:
+            yield self.diff("moves", ("recorded",), transfer.moves, moves)
+        native = transfer.creator == "system" and transfer.type.startswith("subagent")
+        if not native and record.resolution != transfer.resolution:
+            yield self.diff("choice", ("resolution",), transfer.resolution, record.resolution)
+        if record.reason != transfer.reason and transfer.status != "superseded":
+            yield self.diff("reason", (transfer.status,), transfer.reason, record.reason)
+        if record.created_by != transfer.creator and not self.replacing(transfer):
+            yield self.diff("creator", (transfer.type,), transfer.creator, record.created_by)
+        if not native and record.consumed_by != transfer.consumed_by:
+            yield self.diff("consumed", ("by",), transfer.consumed_by, record.consumed_by)
+        later = transfer.replaced_by.id if transfer.replaced_by else None
+        if transfer.status == "superseded" and record.replaced_by != later:
+            yield self.diff("superseded", ("by",), later, record.replaced_by)
+        for name, piece in (("point", transfer.point), ("base", transfer.base)):
+            yield from self.pointed(name, piece, getattr(record, f"{name}_point"))
+
+    def replacing(self, transfer: Transfer) -> bool:
+        """Whether a transfer took the place of another one: whose name it bears is open then."""
+        return any(other.replaced_by is transfer for other in self.model.transfers)
+
+    def pointed(self, name: str, piece: Piece | None, point: Any) -> Iterator[Diff]:
+        """Whether a point is where it must be."""
+        wanted: Any = None
+        shown: Any = None
+        if piece is not None:
+            run = piece.run
+            wanted = [run.id if run else None, *piece.place]
+            if run is not None:
+                wanted += [run.thread.id, run.items[-1], run.session, run.turn]
+        if point is not None:
+            shown = [point.run_id, point.checkpoint_thread, point.checkpoint_id]
+            if point.run_id is not None:
+                shown += [point.thread_id, point.item_id, point.native_thread, point.native_turn]
+        if wanted != shown:
+            yield self.diff(name, ("point",), wanted, shown)
+
+    def forest(self, thread: Thread) -> Iterator[Diff]:
+        """Whether a thread's parent, root, relationship, provider and children are what they must be."""
+        got = self.call("lineage", thread.id)
+        parent = thread.parent.id if thread.parent else None
+        wanted = [parent, thread.relationship, thread.root.id]
+        if [got.parent_id, got.relationship, got.root_id] != wanted:
+            shown = [got.parent_id, got.relationship, got.root_id]
+            yield self.diff("lineage", ("parent",), wanted, shown)
+        if got.provider != thread.provider:
+            yield self.diff("provider", ("thread",), thread.provider, got.provider)
+        children = [t.id for t in self.model.threads.values() if t.parent is thread]
+        shown = [child.thread_id for child in self.call("children", thread.id)]
+        if shown != children:
+            yield self.diff("lineage", ("children",), children, shown)
+
+
+def _id(message: Any) -> Any:
+    """The id of a message in a canonical tree."""
+    (fields,) = message.values()
+    return fields["id"]
+
+
+def _text(message: Any) -> str:
+    return message.content if isinstance(message.content, str) else ""
+
+
+def _handoff(handoff: Any) -> list[Any]:
+    """A handoff as plain data."""
+    covers = [
+        [c.thread_id, c.run_id, c.checkpoint_thread, c.checkpoint_id, c.items and list(c.items)]
+        for c in handoff.covers
+    ]
+    items = [canon(item) for item in handoff.items]
+    return [
+        handoff.id,
+        handoff.transfer_id,
+        handoff.kind,
+        covers,
+        items,
+        handoff.text,
+        handoff.digest,
+    ]
