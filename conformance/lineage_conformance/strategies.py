@@ -311,6 +311,14 @@ def answer_focus() -> st.SearchStrategy[Any]:
     return cases
 
 
+def transfer_focus(name: str) -> st.SearchStrategy[Any]:
+    """What happens on threads and between providers, for kind transfer."""
+    from lineage_conformance.laws import transfer_strategies
+
+    made: st.SearchStrategy[Any] = getattr(transfer_strategies, name)()
+    return made
+
+
 FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "put": put_focus,
     "line": line_focus,
@@ -328,6 +336,10 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "rollback": rollback_focus,
     "answer": answer_focus,
     "delta-blobs": delta_blobs_focus,
+    "transfer": functools.partial(transfer_focus, "histories"),
+    "transfer-forked": functools.partial(transfer_focus, "forked"),
+    "transfer-reopened": functools.partial(transfer_focus, "reopened"),
+    "transfer-late": functools.partial(transfer_focus, "late"),
     **graph_strategies.FOCUSES,
 }
 

@@ -26,9 +26,13 @@ def render(found: dict[str, Any]) -> str:
         parts += ["## LangGraph's DeltaChannel on SQLite, same steps\n", _channel(found)]
     if found["postgres"]:
         rows = [
-            (r["steps"], _mb(r["payload"]), r["postgres_to_payload"]) for r in found["postgres"]
+            (r["steps"], r["threads"], _mb(r["payload"]), r["postgres_to_payload"])
+            for r in found["postgres"]
         ]
-        parts += ["## PostgreSQL\n", _table(("steps", "payload", "relations / payload"), rows)]
+        parts += [
+            "## PostgreSQL\n",
+            _table(("steps", "threads", "payload", "relations / payload"), rows),
+        ]
     return "\n".join(parts)
 
 

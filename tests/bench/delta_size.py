@@ -2,8 +2,8 @@
 
 The bound is each new or changed item serialized once, all items of a compaction's result, and for a text that grows
 inside an item its new suffix. Payload is the data of the blobs without storage; a request is the whole
-frame of a step, with checkpoint, parent, versions and checksum (the thread is in the address). CPU is
-process time, the best of several.
+frame of a step, with checkpoint, parent, versions and checksum (the thread is in the address); squeezed is the body
+as a gateway sends it that sent the steps before. CPU is process time, the best of several.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from lineage_reference.delta.blobs import pack_frame
-from lineage_reference.delta.codec import squeeze
 from lineage_reference.delta.parts import Plain
 from lineage_reference.delta.recorder import Recorder
+from lineage_reference.delta.requests import Sender
 from lineage_reference.delta.stores_sqlite import SqliteStore
 from lineage_reference.delta.wrapper import DeltaSaver
 from tests.bench.workload import PROFILES, Step, Workflow
@@ -62,7 +62,7 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
     store = SqliteStore(folder / "blobs.sqlite")
     store.set_mode("shadow")
     recorder = Recorder(store, SERDE, encoding)
-    plain = recorder.plain
+    plain, sender = recorder.plain, Sender(context=True)
     dump, spent = plain.dump, [0.0]
 
     def timed(value: Any) -> bytes:
@@ -91,7 +91,8 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
         payload += sum(len(data) for data in frame.data.values())
         blobs += len(frame.data)
         body = pack_frame(frame)
-        raw, packed = raw + len(body), packed + len(squeeze(body, 9))
+        raw, packed = raw + len(body), packed + len(sender.body(frame))
+        sender.stored(frame)
         sizes = {c: sum(len(p.data) for p in s.parts.values()) + 3 for c, s in line.states.items()}
         full += sum(sizes.values())
         versioned += sum(size for c, size in sizes.items() if c in new)
@@ -224,26 +225,28 @@ def delta_channel(profile: str, count: int, frequency: int, folder: Path) -> dic
 # -- Postgres ----------------------------------------------------------------------------------------
 
 
-def postgres(profile: str, count: int, dsn: str) -> dict[str, Any]:
-    """Bytes of all relations of the Postgres store, in relation to the payload."""
+def postgres(profile: str, count: int, dsn: str, threads: int = 1) -> dict[str, Any]:
+    """Bytes of all relations of the Postgres store that holds `threads` conversations, and the payload."""
     from lineage_reference.delta.stores_postgres import PostgresStore
 
-    schema = f"bench_{count}"
+    schema = f"bench_{count}_{threads}"
     store = PostgresStore(dsn, schema=schema)
     store.set_mode("shadow")
     recorder = Recorder(store, SERDE)
-    versions: dict[str, str] = {}
-    parent: str | None = None
     payload = 0
-    for number, step in enumerate(Workflow(profile).steps(count)):
-        new = {channel: version(number) for channel in (step.changed if number else step.values)}
-        versions.update(new)
-        checkpoint = {"channel_values": step.values, "channel_versions": dict(versions)}
-        frame, line = recorder.frame((THREAD, "", checkpoint_id(number)), parent, checkpoint, new)
-        store.append(frame)
-        recorder.keep(line)
-        payload += sum(len(data) for data in frame.data.values())
-        parent = checkpoint_id(number)
+    for thread in range(threads):
+        versions: dict[str, str] = {}
+        parent: str | None = None
+        for number, step in enumerate(Workflow(profile).steps(count)):
+            new = {c: version(number) for c in (step.changed if number else step.values)}
+            versions.update(new)
+            checkpoint = {"channel_values": step.values, "channel_versions": dict(versions)}
+            place = (f"{THREAD[:-2]}{thread:02}", "", checkpoint_id(number))
+            frame, line = recorder.frame(place, parent, checkpoint, new)
+            store.append(frame)
+            recorder.keep(line)
+            payload += sum(len(data) for data in frame.data.values())
+            parent = checkpoint_id(number)
     size = store.query(
         "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n"
         " ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'",
@@ -251,7 +254,7 @@ def postgres(profile: str, count: int, dsn: str) -> dict[str, Any]:
     )[0][0]
     store.close()
     return {
-        "profile": profile, "steps": count, "payload": payload, "postgres": int(size),
+        "profile": profile, "steps": count, "threads": threads, "payload": payload, "postgres": int(size),
         "postgres_to_payload": round(int(size) / payload, 3),
     }  # fmt: skip
 
@@ -299,8 +302,8 @@ def measure(
                 lambda f, q=frequency, p=profile: delta_channel(p, longest, q, f), "delta_channel"
             )  # type: ignore[misc]
     if dsn:
-        for count in lengths:
-            fresh(lambda _, n=count: postgres("append", n, dsn), "postgres")  # type: ignore[misc]
+        for count, threads in (*((n, 1) for n in lengths), (min(lengths), 20)):
+            fresh(lambda _, n=count, t=threads: postgres("append", n, dsn, t), "postgres")  # type: ignore[misc]
     return found
 
 

@@ -281,7 +281,14 @@ class Stage:
 
     def record(self, transfer: Transfer, record: Any) -> Iterator[Diff]:
         """Whether one record is what it must be."""
-        moves = [move.after for move in self.call("history", record.id)]
+        story = self.call("history", record.id)
+        moves = [move.after for move in story]
+        if [move.before for move in story] != [None, *moves[:-1]]:
+            shown = [[move.before, move.after] for move in story]
+            yield self.diff("moves", ("chain",), "each begins where the last ended", shown)
+        times = [record.created_at, *(move.at for move in story)]
+        if times != sorted(times):
+            yield self.diff("moves", ("times",), sorted(times), times)
         if transfer.loose and moves[: len(transfer.moves)] == transfer.moves:
             transfer.moves = moves
             if record.resolution:
@@ -304,8 +311,8 @@ class Stage:
         later = transfer.replaced_by.id if transfer.replaced_by else None
         if transfer.status == "superseded" and record.replaced_by != later:
             yield self.diff("superseded", ("by",), later, record.replaced_by)
-        for name, piece in (("point", transfer.point), ("base", transfer.base)):
-            yield from self.pointed(name, piece, getattr(record, f"{name}_point"))
+        yield from self.pointed("point", transfer.point, record.source_point)
+        yield from self.pointed("base", transfer.base, record.base_point)
 
     def replacing(self, transfer: Transfer) -> bool:
         """Whether a transfer took the place of another one: whose name it bears is open then."""

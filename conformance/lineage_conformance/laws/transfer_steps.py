@@ -111,6 +111,8 @@ class Play(Stage):
         finally:
             self.world.losing = False
         self.forks(plan)
+        if breaks:
+            thread.provider = provider
         wanted = [*plan.calls, *([] if plan.failure else [(starts, plan.session, None)])]
         found = list(self.calls(provider, wanted, self.world.calls[calls:]))
         if len(self.world.handed) > handed:
@@ -242,11 +244,12 @@ class Play(Stage):
 
     def do_fork(self, step: Step, thread: Thread) -> Iterator[Diff]:
         """A fork, at the latest or at an explicit point."""
-        runs = [*thread.runs, *([thread.active] if thread.active else [])]
+        runs = [r for r in (*thread.runs, *([thread.active] if thread.active else [])) if r.id]
         run = runs[(step.n - 1) % len(runs)] if step.n and runs else None
         point = "latest_stable" if run is None else run.id
         if run is not None and step.how == "checkpoint":
-            point = run.checkpoint or (run.passed[-1] if run.passed else run.id)
+            passed = run.passed[-1] if run.passed and run.status == "active" else run.id
+            point = run.checkpoint or passed
         id = self.name()
         yield from self.made("fork", lambda: self.model.fork(thread, id, run), thread.id, id, point)
 

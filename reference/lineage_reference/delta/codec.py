@@ -147,7 +147,7 @@ def body(data: bytes, count: int) -> bytes | None:
 
 
 # What messages and log entries have in common; frames and stored blobs are deflated against it.
-_COMMON = (
+COMMON = (
     b"usage_metadata\xa8artifact\xa6status\xa7success\xa5error\xa7pending\xa9timestamp\xa9tool_info"
     b"\xacmessage_type\xaemessage_sub_type\xa6system\xa9developer\xa4user\xa5agent\xaacorrelation_id"
     b"\xb0langchain_core.messages.system\xadSystemMessage\xbalangchain_core.messages.human\xacHumanMessage"
@@ -161,7 +161,7 @@ _COMMON = (
 def squeeze(data: bytes, level: int = 6) -> bytes:
     """Deflated bytes where that is shorter; the first byte says which."""
     if len(data) > 64:
-        packer = zlib.compressobj(level, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, _COMMON)
+        packer = zlib.compressobj(level, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, COMMON)
         packed = packer.compress(data) + packer.flush()
         if len(packed) < len(data):
             return b"\x01" + packed
@@ -174,7 +174,7 @@ def unsqueeze(data: bytes, most: int = 1 << 30) -> bytes:
         return data[1:]
     if data[:1] != b"\x01":
         raise Malformed("not squeezed bytes")
-    unpacker = zlib.decompressobj(-15, zdict=_COMMON)
+    unpacker = zlib.decompressobj(-15, zdict=COMMON)
     try:
         whole = unpacker.decompress(data[1:], most)
     except zlib.error as error:

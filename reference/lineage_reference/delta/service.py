@@ -4,7 +4,7 @@ It speaks the same frames that the store takes. A gateway asks for an offer firs
 service answers 404 there, and is never sent anything. The flag is the server's: no request sets it.
 
 ===========  ============================  =====================================================
-GET          /delta/offer?thread=          ``{"mode": ..., "proved": ..., "formats": [1]}``
+GET          /delta/offer?thread=          ``{"mode": ..., "proved": ..., "formats": [1], ...}``
 POST         /delta/frames?thread=         a squeezed frame; 204, 423 flag off, 409 begin anew
 GET          /delta/step?thread=&ns=&id=   a packed step, or 404
 GET          /delta/steps?thread=          packed steps
@@ -28,7 +28,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lineage_reference.delta.blobs import FORMAT, Pointer, Step, pack_step, unpack_frame
-from lineage_reference.delta.codec import Malformed, Reader, chunk, number, squeeze, text, unsqueeze
+from lineage_reference.delta.codec import Malformed, Reader, chunk, number, squeeze, text
+from lineage_reference.delta.requests import opened
 from lineage_reference.delta.stores import Conflict, Missing, Off, Store
 
 LARGEST = 64 << 20
@@ -75,11 +76,14 @@ def _offer(store: Store, query: Any, body: bytes) -> Response:
     offer = store.offer(query["thread"])
     if offer.mode == "off":
         return JSONResponse({"mode": "off"})
-    return JSONResponse({"mode": offer.mode, "proved": offer.proved, "formats": [FORMAT]})
+    return JSONResponse(
+        {"mode": offer.mode, "proved": offer.proved, "formats": [FORMAT], "context": True}
+    )
 
 
 def _frames(store: Store, query: Any, body: bytes) -> Response:
-    store.append(unpack_frame(query["thread"], unsqueeze(body, LARGEST), store.step))
+    thread = query["thread"]
+    store.append(unpack_frame(thread, opened(thread, body, store, LARGEST), store.step))
     return Response(status_code=204)
 
 

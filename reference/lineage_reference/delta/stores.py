@@ -19,7 +19,7 @@ from lineage_reference.delta.blobs import (
     pack_step,
     unpack_step,
 )
-from lineage_reference.delta.codec import squeeze, unsqueeze
+from lineage_reference.delta.rows import first, squeeze_row, unsqueeze_rows
 
 MODES = ("off", "shadow", "read")
 """Off: nothing is stored or advertised. Shadow: blobs beside full checkpoints. Read: blobs instead."""
@@ -75,6 +75,10 @@ class Store(Protocol):
 
     def read(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
         """The data from each pointer's base up to the pointer, in one ordered query. Raises `Missing`."""
+        ...
+
+    def recent(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
+        """The data of each pointer's group (see `rows`) up to the pointer; without pointers that are gone."""
         ...
 
     def blobs(self, thread: str) -> list[Blob]:
@@ -150,8 +154,8 @@ class SqlStore:
     def prove(self, thread: str, proved: bool = True) -> None:
         """See `Store.prove`."""
         with self.transaction(thread):
-            owner = self._number(f"t{thread}")
-            self.query("UPDATE threads SET proved = ? WHERE no = ?", (int(proved), owner))
+            self._number(f"t{thread}")
+            self.query("UPDATE threads SET proved = ? WHERE name = ?", (int(proved), f"t{thread}"))
 
     # Writing
 
@@ -168,15 +172,20 @@ class SqlStore:
                     if not self._has(owner, entry.at):
                         raise Conflict(f"what {channel!r} refers to is not here")
                     continue
-                data, there = frame.data[channel], self._blob(owner, entry.at)
-                if there is not None:
-                    if there != data:
+                data, at = frame.data[channel], entry.at
+                group = self._group(owner, at)
+                before, there = group[: at.pos - first(at.pos)], group[at.pos - first(at.pos) :]
+                if there:
+                    if there[0] != data:
                         raise Conflict(f"{channel!r} goes on at a place that is taken")
                     continue
-                before = Pointer(entry.at.chain, entry.at.pos - 1)
-                if entry.at.pos and not self._has(owner, before):
+                begins = at.pos == first(at.pos)
+                whole = len(before) == at.pos - first(at.pos)
+                if not whole or (
+                    begins and at.pos and not self._has(owner, Pointer(at.chain, at.pos - 1))
+                ):
                     raise Conflict(f"what {channel!r} goes on from is not here")
-                self.insert_blob(owner, entry.at, squeeze(data, self.level), created)
+                self.insert_blob(owner, at, squeeze_row(data, before, self.level), created)
             self.insert_step(owner, step, pack_step(step), created)
 
     def delete_thread(self, thread: str) -> None:
@@ -185,8 +194,8 @@ class SqlStore:
             for owner in self._owner(thread):
                 self.query("DELETE FROM blobs WHERE thread = ?", (owner,))
                 self.query("DELETE FROM steps WHERE thread = ?", (owner,))
-                self.query("UPDATE threads SET proved = 0 WHERE no = ?", (owner,))
-                self.query("DELETE FROM threads WHERE no = ? AND mode = ''", (owner,))
+                self.query("UPDATE threads SET proved = 0 WHERE name = ?", (f"t{thread}",))
+                self.query("DELETE FROM threads WHERE name = ? AND mode = ''", (f"t{thread}",))
 
     def copy_thread(self, source: str, target: str) -> None:
         """See `Store.copy_thread`."""
@@ -194,14 +203,18 @@ class SqlStore:
             for old in self._owner(source):
                 new, created = self._number(f"t{target}"), int(self.clock())
                 for row in self.query(
-                    "SELECT chain, pos, data FROM blobs WHERE thread = ?", (old,)
+                    "SELECT chain, pos, data FROM blobs WHERE thread = ? ORDER BY chain, pos",
+                    (old,),
                 ):
                     if not self._has(new, Pointer(row[0], row[1])):
                         self.insert_blob(new, Pointer(row[0], row[1]), bytes(row[2]), created)
                 for step in self._steps(old, source):
                     self.insert_step(new, step, pack_step(step), step.created)
-                proved = self.query("SELECT proved FROM threads WHERE no = ?", (old,))[0][0]
-                self.query("UPDATE threads SET proved = ? WHERE no = ?", (proved, new))
+                self.query(
+                    "UPDATE threads SET proved = (SELECT s.proved FROM threads s WHERE s.name = ?)"
+                    " WHERE name = ?",
+                    (f"t{source}", f"t{target}"),
+                )
 
     def forget(self, places: Iterable[Place]) -> None:
         """See `Store.forget`."""
@@ -265,22 +278,27 @@ class SqlStore:
                 f" WHERE t.name = ? AND ({ranges}) ORDER BY b.chain, b.pos",
                 (f"t{thread}", *(part for pointer in wanted for part in pointer)),
             )
-        chains: dict[int, list[bytes]] = {}
-        for chain, pos, data in rows:
-            if pos == len(chains.setdefault(chain, [])):
-                chains[chain].append(unsqueeze(bytes(data)))
-        return gathered(wanted, chains)
+        return gathered(wanted, _chains(rows))
+
+    def recent(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
+        """See `Store.recent`."""
+        with self.lock:
+            found = {at: self._group(owner, at) for owner in self._owner(thread) for at in pointers}
+        return {at: rows for at, rows in found.items() if len(rows) == at.pos - first(at.pos) + 1}
 
     def blobs(self, thread: str) -> list[Blob]:
         """See `Store.blobs`."""
         found: list[Blob] = []
         with self.lock:
             for owner in self._owner(thread):
+                rows = self.query(
+                    "SELECT chain, pos, data FROM blobs WHERE thread = ? ORDER BY chain, pos",
+                    (owner,),
+                )
                 sizes = {
-                    Pointer(chain, pos): len(unsqueeze(bytes(data)))
-                    for chain, pos, data in self.query(
-                        "SELECT chain, pos, data FROM blobs WHERE thread = ?", (owner,)
-                    )
+                    Pointer(chain, pos): len(data)
+                    for chain, datas in _chains(rows).items()
+                    for pos, data in enumerate(datas)
                 }
                 for step in self._steps(owner, thread):
                     found += listed(step, sizes)
@@ -307,15 +325,30 @@ class SqlStore:
             )
         )
 
-    def _blob(self, owner: int, at: Pointer) -> bytes | None:
+    def _group(self, owner: int, at: Pointer) -> list[bytes]:
+        """The data of a place's group up to the place, as far as it is there without a gap."""
+        begin = first(at.pos)
         rows = self.query(
-            "SELECT data FROM blobs WHERE thread = ? AND chain = ? AND pos = ?", (owner, *at)
+            "SELECT pos, data FROM blobs WHERE thread = ? AND chain = ? AND pos BETWEEN ? AND ?"
+            " ORDER BY pos",
+            (owner, at.chain, begin, at.pos),
         )
-        return unsqueeze(bytes(rows[0][0])) if rows else None
+        there = [bytes(data) for index, (pos, data) in enumerate(rows) if pos == begin + index]
+        return unsqueeze_rows(there, begin)
 
     def _steps(self, owner: int, thread: str) -> list[Step]:
         rows = self.query("SELECT ns, id, body, created FROM steps WHERE thread = ?", (owner,))
         return [unpack_step((thread, ns, id), bytes(body), at) for ns, id, body, at in rows]
+
+
+def _chains(rows: Iterable[tuple[int, int, Any]]) -> dict[int, list[bytes]]:
+    """The data of each chain, from its base up to the first gap; `rows` are ordered by chain and position."""
+    squeezed: dict[int, list[bytes]] = {}
+    for chain, pos, row in rows:
+        kept = squeezed.setdefault(chain, [])
+        if pos == len(kept):
+            kept.append(bytes(row))
+    return {chain: unsqueeze_rows(kept) for chain, kept in squeezed.items()}
 
 
 def gathered(

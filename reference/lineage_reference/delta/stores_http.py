@@ -13,10 +13,11 @@ from lineage_reference.delta.blobs import (
     Place,
     Pointer,
     Step,
-    pack_frame,
     unpack_step,
 )
-from lineage_reference.delta.codec import Reader, number, squeeze, unsqueeze
+from lineage_reference.delta.codec import Reader, number, unsqueeze
+from lineage_reference.delta.requests import Sender
+from lineage_reference.delta.rows import first
 from lineage_reference.delta.stores import Conflict, Missing, Off, Offer
 
 
@@ -36,6 +37,7 @@ class HttpStore:
     ) -> None:
         self.client, self.refresh, self.now = client, refresh, now
         self._offers: dict[str, tuple[float, Offer]] = {}
+        self._sender = Sender()
         self.sent = 0
         """Bytes of frames that were sent."""
 
@@ -50,6 +52,7 @@ class HttpStore:
             said = answer.json()
             if isinstance(said, dict) and FORMAT in said.get("formats", ()):
                 offer = Offer(said["mode"], bool(said["proved"]))
+                self._sender.context = said.get("context") is True
         elif answer.status_code >= 500:
             answer.raise_for_status()
         if len(self._offers) > 10_000:
@@ -59,13 +62,14 @@ class HttpStore:
 
     def append(self, frame: Frame) -> None:
         """See `Store.append`: one binary body for a step."""
-        body = squeeze(pack_frame(frame), 9)
+        body = self._sender.body(frame)
         self.sent += len(body)
         try:
             self._post("/delta/frames", body, {"thread": frame.step.place[0]})
         except Off:
             self._offers.pop(frame.step.place[0], None)
             raise
+        self._sender.stored(frame)
 
     def step(self, place: Place) -> Step | None:
         """See `Store.step`."""
@@ -93,6 +97,17 @@ class HttpStore:
         answer = self._post("/delta/read", body, {"thread": thread})
         reader = Reader(unsqueeze(answer.content))
         return {pointer: [reader.chunk() for _ in range(pointer.pos + 1)] for pointer in wanted}
+
+    def recent(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
+        """See `Store.recent`."""
+        found: dict[Pointer, list[bytes]] = {}
+        for pointer in set(pointers):
+            try:
+                rows = self.read(thread, [pointer])[pointer]
+            except Missing:
+                continue
+            found[pointer] = rows[first(pointer.pos) :]
+        return found
 
     def blobs(self, thread: str) -> list[Blob]:
         """See `Store.blobs`."""

@@ -14,7 +14,7 @@ from lineage_reference.delta.stores import RETENTION, SqlStore
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS {schema}.threads (
-    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE,
+    no bigint GENERATED ALWAYS AS IDENTITY, name text PRIMARY KEY,
     mode text NOT NULL, proved integer NOT NULL);
 CREATE TABLE IF NOT EXISTS {schema}.steps (
     day date NOT NULL, thread bigint NOT NULL, ns text NOT NULL, id text NOT NULL,

@@ -38,6 +38,9 @@ class Options:
     exitfirst: bool = False
     time_limit: float | None = None
     op_limit: float = Limits.op
+    start_limit: float = Limits.start
+    service: str = ""
+    """What the worker does with the target, as ``module:class``; empty: it judges laws."""
     allow_nonempty: bool = False
     cov: str = ""
     bare: bool = False
@@ -100,7 +103,7 @@ class TargetRun:
         self.about: dict[str, Any] = {}
         self._own_postgres = postgres is None
         self._postgres = postgres or Postgres()
-        self._limits = Limits(op=options.op_limit)
+        self._limits = Limits(options.start_limit, options.op_limit)
         self._worker: Worker | None = None
         self._ended: dict[str, int] = {}
         self.cov_include: tuple[str, ...] = ()
@@ -122,6 +125,7 @@ class TargetRun:
                 "target": self.text,
                 "kind": self.options.kind,
                 "over": self.options.over,
+                "service": self.options.service,
                 "bare": self.options.bare,
                 "profile": self.options.profile,
                 "allow_nonempty": self.options.allow_nonempty,
@@ -228,6 +232,10 @@ class TargetRun:
             return {"seen": "hangs" if reply.ended.how == "hung" else "dies"}
         return self._checked(reply)
 
+    def ask(self, doing: str, **command: Any) -> dict[str, Any]:
+        """The answer of another service. `doing` says for a message what it was that gave no answer."""
+        return self._checked(self._ask(command, self._limits.op), doing)
+
     def restart(self) -> None:
         """End the worker; the next question is answered by a new one."""
         self._stop()
@@ -252,11 +260,11 @@ class TargetRun:
             self._worker = None
         return reply
 
-    def _checked(self, reply: Reply) -> dict[str, Any]:
+    def _checked(self, reply: Reply, running: str = "running") -> dict[str, Any]:
         """The event, unless it says that the target or the suite failed."""
         if reply.ended is not None:
             self._worker = None
-            doing = "opening the target" if not self.about else "running"
+            doing = "opening the target" if not self.about else running
             raise Unusable(
                 f"{self.text}: {reply.ended.detail} while {doing}" + _tail(reply.ended.output)
             )

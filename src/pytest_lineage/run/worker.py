@@ -8,6 +8,7 @@ input ends it.
 from __future__ import annotations
 
 import faulthandler
+import importlib
 import json
 import os
 import queue
@@ -105,9 +106,7 @@ def main() -> None:
     _take_lease(stream, float(start.get("lease", LEASE)))
     try:
         cover = _coverage(start)
-        from pytest_lineage.run.service import Service
-
-        service = Service(start, wire, beat)
+        service = _service(start.get("service", ""))(start, wire, beat)
     except TargetError as error:
         wire.say("target-error", message=str(error))
         return
@@ -120,6 +119,12 @@ def main() -> None:
         return
     wire.say("ready", **service.describe())
     _serve(wire, service, cover)
+
+
+def _service(name: str) -> Any:
+    """The class that does the work: it judges laws unless another is named (``module:class``)."""
+    module, _, attribute = (name or "pytest_lineage.run.service:Service").partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _serve(wire: Wire, service: Any, cover: Any) -> None:

@@ -1,0 +1,182 @@
+"""Rows that are deflated against those before them, and requests that are deflated against what the server has."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from lineage_reference.delta import DeltaSaver, HttpStore, SqliteStore, application
+from lineage_reference.delta.codec import Malformed, squeeze
+from lineage_reference.delta.rows import GROUP, first, squeeze_row, unsqueeze_rows
+from lineage_reference.saver import StrictSaver
+from tests.test_delta_stores import Run
+
+WORDS = [
+    "the",
+    "plan",
+    "is",
+    "to",
+    "read",
+    "what",
+    "was",
+    "written",
+    "and",
+    "to",
+    "write",
+    "what",
+    "was",
+    "read",
+    "once",
+    "more",
+    "before",
+    "it",
+    "ends",
+]
+DATA = st.one_of(
+    st.binary(max_size=80),
+    st.builds(
+        lambda words: " ".join(words).encode(), st.lists(st.sampled_from(WORDS), max_size=60)
+    ),
+    st.integers(0, 255).map(lambda seed: random.Random(seed).randbytes(70_000) + b"abc" * 20_000),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(DATA, st.sampled_from([0, 1, 6, 9])), max_size=2 * GROUP + 3))
+def test_rows_give_their_data_back(chain: list[tuple[bytes, int]]) -> None:
+    datas = [data for data, _ in chain]
+    # Level 0 stands for a row of an earlier version, which was deflated on its own.
+    rows = [
+        squeeze_row(data, datas[first(pos) : pos], level) if level else squeeze(data)
+        for pos, (data, level) in enumerate(chain)
+    ]
+    assert unsqueeze_rows(rows) == datas
+    for pos in range(len(rows)):
+        begin = first(pos)
+        assert unsqueeze_rows(rows[begin : pos + 1], begin)[-1] == datas[pos]
+
+
+def test_a_row_that_was_cut_is_not_taken_for_a_shorter_one() -> None:
+    before = [" ".join(WORDS).encode()]
+    row = squeeze_row(" ".join(reversed(WORDS)).encode(), before, 6)
+    base = squeeze_row(before[0], [], 6)
+    for bad in (*(row[:size] for size in range(len(row) - 2)), row + b"more", b"\x07" + row):
+        with pytest.raises(Malformed):
+            unsqueeze_rows([base, bad])
+    for padding in (
+        row[:-1],
+        row[:-2],
+    ):  # what ends with nothing but the padding of a flush is whole
+        try:
+            assert unsqueeze_rows([base, padding]) == unsqueeze_rows([base, row])
+        except Malformed:
+            continue
+
+
+# -- requests ------------------------------------------------------------------------------------------
+
+
+class Server:
+    """A service whose requests are counted; `old` offers no context, as a server of before."""
+
+    def __init__(self, old: bool = False) -> None:
+        self.store = SqliteStore()
+        self.store.set_mode("shadow")
+        self.client = TestClient(application(self.store))
+        self.bodies: list[bytes] = []
+        self.old = old
+
+    def get(self, path: str, **options: Any) -> Any:
+        answer = self.client.get(path, **options)
+        if path.endswith("offer") and self.old:
+            said = answer.json()
+            said.pop("context", None)
+            answer._content = json.dumps(said).encode()
+        return answer
+
+    def post(self, path: str, **options: Any) -> Any:
+        if path.endswith("frames"):
+            self.bodies.append(options["content"])
+        return self.client.post(path, **options)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.store.close()
+
+
+def says(number: int) -> dict[str, str]:
+    words = random.Random(number).choices(WORDS, k=40)
+    return {"role": "assistant", "id": f"message-{number}", "content": " ".join(words)}
+
+
+def talk(run: Run, count: int) -> None:
+    for _ in range(count):
+        run.put(talk=[*run.values.get("talk", []), says(run.number)], plan=run.number)
+
+
+def whole(server: Server, run: Run) -> None:
+    reader = DeltaSaver(StrictSaver(), server.store)
+    assert reader.rebuild(run.config()) == {"talk": run.values["talk"]}
+
+
+def test_a_gateway_that_goes_on_sends_less(server: Server) -> None:
+    run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
+    talk(run, 40)
+    assert [body[0] for body in server.bodies] == [1, *[2] * 39]
+    alone = Server(old=True)
+    other = Run(DeltaSaver(StrictSaver(), HttpStore(alone)))
+    talk(other, 40)
+    assert {body[0] for body in alone.bodies} == {1}  # an old server is sent what it understands
+    assert sum(map(len, server.bodies)) < 0.8 * sum(map(len, alone.bodies))
+    whole(server, run)
+    whole(alone, other)
+    alone.store.close()
+
+
+def test_a_gateway_that_restarts_sends_one_body_that_stands_alone(server: Server) -> None:
+    run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
+    talk(run, 3)
+    run.saver = DeltaSaver(run.saver.inner, HttpStore(server))
+    talk(run, 3)
+    assert [body[0] for body in server.bodies[:4]] == [1, 2, 2, 1]
+    whole(server, run)
+
+
+def test_what_a_body_refers_to_may_be_gone(server: Server) -> None:
+    run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
+    talk(run, 5)
+    server.store.query("DELETE FROM blobs WHERE pos = 2")  # retention, or a hand
+    talk(run, 2)
+    whole(server, run)
+    server.store.query("DELETE FROM steps")
+    talk(run, 2)
+    whole(server, run)
+
+
+def test_two_gateways_take_turns(server: Server) -> None:
+    inner = StrictSaver()
+    savers = [DeltaSaver(inner, HttpStore(server)) for _ in range(2)]
+    run = Run(savers[0])
+    for turn in range(20):
+        run.saver = savers[turn % 2 if turn < 10 else turn // 3 % 2]
+        talk(run, 1)
+    whole(server, run)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 20, 40, -4])
+def test_a_body_that_was_cut_is_refused(server: Server, cut: int) -> None:
+    run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
+    talk(run, 2)
+    body = server.bodies[-1]
+    answer = server.client.post("/delta/frames", params={"thread": "t"}, content=body[:cut])
+    assert answer.status_code in (400, 409)
