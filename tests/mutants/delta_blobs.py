@@ -9,6 +9,7 @@ from lineage_reference.delta.blobs import Frame, Pointer, Step
 from lineage_reference.delta.edits import Edit, Splice, State, Tail
 from lineage_reference.delta.parts import EMPTY
 from lineage_reference.delta.recorder import Line, Recorder
+from lineage_reference.delta.rows import first
 from lineage_reference.delta.stores import Offer
 from lineage_reference.delta.stores_sqlite import SqliteStore
 from tests.mutants.delta_kit import Good, mutant
@@ -341,16 +342,16 @@ class FirstComeFirstServed(Good):
     """Ignores a blob for a place in a chain that is taken, whoever took it."""
 
     class Store(SqliteStore):
-        def _blob(self, owner, at):
-            return None
+        def _group(self, owner, at):
+            return super()._group(owner, at)[: at.pos - first(at.pos)]
 
         def insert_blob(self, owner, at, data, created):
             self.query("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?)", (owner, *at, data))
 
 
 class _Overwriting(SqliteStore):
-    def _blob(self, owner, at):
-        return None
+    def _group(self, owner, at):
+        return super()._group(owner, at)[: at.pos - first(at.pos)]
 
     def insert_blob(self, owner, at, data, created):
         self.query("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?)", (owner, *at, data))

@@ -12,7 +12,7 @@ from lineage_conformance.laws.transfer_steps import Play, played
 from lineage_conformance.session import Diff
 from lineage_conformance.transfer_model import Thread
 
-LENGTHS = (5, 40)
+LENGTHS = (3, 12)
 """How many runs there are before those that are transferred, at least and at most."""
 
 
