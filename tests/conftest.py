@@ -14,6 +14,8 @@ KILL = "lineage_kill"
 SLOW = (
     "test_branching_laws", "test_bump", "test_delta_laws", "test_handover", "test_plugin_runs",
     "test_plugin_xdist", "test_recorded", "test_report_script", "test_rollback_agents", "test_rollback_laws",
+    "test_show",
+    "test_transfer_laws",
 )  # fmt: skip
 """Modules of minutes: they build environments, start a pytest for each test, or run whole kinds of laws."""
 os.environ.pop("GITHUB_ACTIONS", None)  # tests that want annotations say so

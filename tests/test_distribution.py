@@ -206,6 +206,7 @@ def test_the_lowest_environment_pins_exactly_the_floors() -> None:
     tox = ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini", encoding="utf-8")
     pins = floors(re.findall(r"^lowest: (.+)$", tox["testenv"]["deps"], re.MULTILINE))
+    del pins["aiosqlite"]  # not ours: the newest one does not fit the oldest saver
     assert pins.keys() == declared.keys()
     wrong = {
         name: (pins[name], declared[name])

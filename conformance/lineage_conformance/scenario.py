@@ -47,7 +47,7 @@ class Act:
     thread: str = "t"
     hold: tuple[str, ...] = ()
     """Gates that are held until the condition is met. A node is a gate of its name, a tool's write in the
-    saver is one called ``write:TOOL``."""
+    saver is one called ``write:TOOL``, the checkpoint of a step one called ``put:STEP``."""
     until: tuple[str, ...] = ()
     """Conditions, e.g. ``reached:g`` or ``settled:a`` (see `graphs.gates.KINDS`)."""
     stop: str = ""

@@ -31,6 +31,8 @@ class Seen:
     live: Any = None
     """``log`` as the run itself streamed it last; None if it did not."""
     next: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    """The nodes of the tasks that the latest step has, finished ones included."""
     asked: tuple[tuple[str, str], ...] = ()
     """Listed interrupts as (question, id)."""
     began: tuple[str, ...] = ()
@@ -216,6 +218,7 @@ class Stage:
             seen.messages = [str(message.id) for message in values.get("messages", ())]
             seen.last = canon(values.get("last"))
         seen.next = tuple(state.next)
+        seen.tasks = tuple(task.name for task in state.tasks)
         seen.step = (state.metadata or {}).get("step")
         seen.asked = tuple(sorted(_asked(state)))
         self.ids.update(seen.asked)

@@ -135,6 +135,7 @@ REFERENCES: dict[str, str] = {
     "rollback": "lineage_reference.rollback:make",
     "answer": "lineage_reference.final_answer:make",
     "delta": "lineage_reference.delta:make",
+    "transfer": "lineage_reference.transfer:make",
 }
 """Kind: the callable in `lineage_reference` that makes the reference from a saver and a store."""
 

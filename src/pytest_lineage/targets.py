@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-KINDS = ("saver", "branching", "delta", "rollback", "answer")
+KINDS = ("saver", "branching", "delta", "rollback", "answer", "transfer")
 """Kinds of target that this version has laws for."""
 
 DEFAULT_OVER = "memory"

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from lineage_conformance.handles import Face
 from lineage_reference import final_answer as right
 from lineage_reference.final_answer import Answers, UnknownThread
 from lineage_reference.turns import head
+from tests.mutants.kit import Registry
 
-
-@dataclass(frozen=True)
-class Mutant:
-    """A faulty backend: the law that notices it first, and laws that may break with it."""
-
-    name: str
-    kills: str
-    make: Callable[[Any], Any]
-    also: tuple[str, ...] = ()
-    face: Face = "sync"
-
-
-MUTANTS: list[Mutant] = []
-
-
-def mutant(kills: str, also: tuple[str, ...] = (), face: Face = "sync") -> Callable[[Any], Any]:
-    """Declare a subclass of `Wrong` (its docstring says what is wrong) as a mutant."""
-
-    def wrap(cls: Any) -> Any:
-        assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
-        MUTANTS.append(Mutant(cls.__name__, kills, cls, also, face))
-        return cls
-
-    return wrap
+MUTANTS = Registry()
+mutant = MUTANTS.mutant
+"""Declares a subclass of `Wrong`."""
 
 
 class Wrong(Answers):

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,33 +20,14 @@ from lineage_reference.branching import BranchingBackend, sqlite_engine
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
 from pytest_lineage.run.opening import _fast_folder
+from tests.mutants.kit import Registry
 
 Make = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A faulty backend: the law that notices it first, and laws that may break with it."""
-
-    name: str
-    kills: str
-    make: Make
-    also: tuple[str, ...] = ()
-    face: Face = "sync"
-
-
-MUTANTS: list[Mutant] = []
-
-
-def mutant(kills: str, also: tuple[str, ...] = (), face: Face = "sync") -> Callable[[Any], Any]:
-    """Declare a subclass of `BranchingBackend` (its docstring says what is wrong) as a mutant."""
-
-    def wrap(cls: Any) -> Any:
-        assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
-        MUTANTS.append(Mutant(cls.__name__, kills, cls, also, face))
-        return cls
-
-    return wrap
+MUTANTS = Registry()
+mutant = MUTANTS.mutant
+"""Declares a subclass of `BranchingBackend`."""
 
 
 @contextmanager
@@ -91,4 +71,4 @@ def applicable() -> list[Law]:
     return [item for item in laws.all_laws("branching") if item.not_applicable() is None]
 
 
-__all__ = ["MUTANTS", "BranchingBackend", "Mutant", "applicable", "bench", "judge_all", "mutant"]
+__all__ = ["MUTANTS", "BranchingBackend", "applicable", "bench", "judge_all", "mutant"]

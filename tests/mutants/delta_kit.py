@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,7 @@ from lineage_reference.delta.recorder import Recorder
 from lineage_reference.delta.stores_sqlite import SqliteStore
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
-
-
-@dataclass(frozen=True)
-class Faulty:
-    """A faulty backend: the law that notices it first, and laws that may break with it."""
-
-    name: str
-    kills: str
-    make: Callable[[Any, Path], Any]
-    also: tuple[str, ...] = ()
+from tests.mutants.kit import Registry
 
 
 class Good(Backend):
@@ -45,19 +35,9 @@ class Good(Backend):
         self.owner.close()
 
 
-MUTANTS: list[Faulty] = []
-
-
-def mutant(kills: str, also: tuple[str, ...] = ()) -> Callable[[Any], Any]:
-    """Declare a subclass of `Good` (its docstring says what is wrong) as a mutant."""
-
-    def wrap(cls: Any) -> Any:
-        assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
-        named = tuple(f"delta_blobs.{law}" for law in also)
-        MUTANTS.append(Faulty(cls.__name__, f"delta_blobs.{kills}", cls, named))
-        return cls
-
-    return wrap
+MUTANTS = Registry("delta_blobs.")
+mutant = MUTANTS.mutant
+"""Declares a subclass of `Good`."""
 
 
 def judge_all(

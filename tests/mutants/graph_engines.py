@@ -109,3 +109,17 @@ def who_asks_is_not_next() -> Iterator[None]:
 
     with mock.patch.object(Pregel, "_prepare_state_snapshot", prepare):
         yield
+
+
+@engine("graph_durability.ephemeral-lasts-one-step")
+def ephemeral_stays() -> Iterator[None]:
+    """Never clears an ephemeral channel."""
+    from langgraph.channels.ephemeral_value import EphemeralValue
+
+    plain = EphemeralValue.update
+
+    def update(self, values):
+        return bool(values) and plain(self, values)
+
+    with mock.patch.object(EphemeralValue, "update", update):
+        yield

@@ -47,6 +47,8 @@ TODAY = (
     "graph_subgraph.parent-update-keeps-progress",
     "graph_durability.writes-before-their-checkpoint",
     "graph_durability.no-checkpoint-without-its-writes",
+    "graph_durability.uncommitted-step-is-next",
+    "graph_interrupts.parallel-tasks-of-an-entrypoint-are-listed",
 )
 """Laws that LangGraph 1.2.24 itself breaks: the engine of the day is their mutant."""
 

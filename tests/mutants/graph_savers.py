@@ -128,6 +128,15 @@ class ForgetsAnswers(Reading):
         return made._replace(pending_writes=writes)
 
 
+@saver("graph_interrupts.parallel-tasks-of-an-entrypoint")
+class OneQuestionOfATaskAtATime(Reading):
+    """Hides what a finished task of an entrypoint returned while another one waits."""
+
+    def changed(self, key: Any, made: Any) -> Any:
+        hides = {"__return__", "__interrupt__"} <= channels(made)
+        return only(made, lambda write: not hides or write[1] != "__return__")
+
+
 @saver("graph_interrupts.update-beside-an-answer-is-kept")
 class ForgetsTheNullTask(Reading):
     """Forgets ordinary writes that come from no task of the graph."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from tests.mutants.graph_kit import Reading, StrictSaver, saver
@@ -57,6 +58,18 @@ class BeforeIsNotForChildren(StrictSaver):
         if config is not None and config["configurable"].get("checkpoint_ns"):
             before = None
         return super().list(config, filter=filter, before=before, limit=limit)
+
+
+@saver("graph_subgraph.own-memory-lasts")
+class FinishedChildrenAreForgotten(StrictSaver):
+    """Has no latest checkpoint in a child's namespace when the child has finished."""
+
+    def get_tuple(self, config: Any) -> Any:
+        made = super().get_tuple(config)
+        if made is None or not config["configurable"].get("checkpoint_ns"):
+            return made
+        waits = any(name.startswith("branch:") for name in made.checkpoint["channel_values"])
+        return made if waits else None
 
 
 # -- delta channels ------------------------------------------------------------------------------
@@ -138,6 +151,17 @@ class HistoryTurnsRound(Delta):
     def changed(self, config: Any, entry: Any) -> Any:
         writes = entry["writes"]
         return {**entry, "writes": writes[:1] + writes[1:][::-1]} if len(writes) > 6 else entry
+
+
+@saver("graph_delta.overwrite")
+class OverwritesAreAdded(Delta):
+    """Adds what was overwritten to the snapshot that an overwrite has made."""
+
+    def changed(self, config: Any, entry: Any) -> Any:
+        value = getattr(entry.get("seed"), "value", None)
+        if value and "in" not in value:
+            return {**entry, "seed": type(entry["seed"])(["in", *value])}
+        return entry
 
 
 @saver("graph_delta.migration")
@@ -227,3 +251,27 @@ class AsyncForgets(StrictSaver):
     async def aget_tuple(self, config: Any) -> Any:
         made = await super().aget_tuple(config)
         return made and only(made, lambda write: write[1].startswith("__"))
+
+
+@saver("graph_durability.answers-while-a-run-is-cancelled", "async")
+class CancelStopsReads(StrictSaver):
+    """Refuses to read while some task of the event loop is being cancelled."""
+
+    async def aget_tuple(self, config: Any) -> Any:
+        for task in asyncio.all_tasks():
+            # Python 3.10 does not tell; there the second cancel is told by the task's own text.
+            if getattr(task, "cancelling", lambda: 0)():
+                raise RuntimeError("the connection is being reset")
+        return await super().aget_tuple(config)
+
+
+@saver("graph_durability.uncommitted-step-has-tasks", "async")
+class FinishedIsCommitted(Reading):
+    """Drops the signals to nodes whose writes wait for their checkpoint."""
+
+    def changed(self, key: Any, made: Any) -> Any:
+        written = {c for _, c, _ in made.pending_writes}
+        values = made.checkpoint["channel_values"]
+        if "log" in written and "branch:to:b" in values and not key[1]:
+            values.pop("branch:to:b")
+        return made

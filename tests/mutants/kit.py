@@ -18,30 +18,47 @@ from lineage_reference.space import Space
 
 @dataclass(frozen=True)
 class Mutant:
-    """A faulty saver: the law that notices it first, and laws that may break with it."""
+    """A faulty saver or backend: the law that notices it first, and laws that may break with it."""
 
     name: str
     kills: str
-    make: Callable[[Space], Any]
+    make: Callable[..., Any]
     also: tuple[str, ...] = ()
     face: Face = "sync"
+    unless: Callable[[], str | None] = lambda: None
+    """Why the mutant is not wrong on what is installed; None if it is."""
 
 
-MUTANTS: list[Mutant] = []
+class Registry(list[Mutant]):
+    """The mutants of one kind of target; laws are named without `prefix`."""
+
+    def __init__(self, prefix: str = "") -> None:
+        super().__init__()
+        self.prefix = prefix
+
+    def mutant(
+        self,
+        kills: str,
+        also: tuple[str, ...] = (),
+        face: Face = "sync",
+        unless: Callable[[], str | None] = lambda: None,
+    ) -> Callable[[Any], Any]:
+        """Declare a class, whose docstring says what is wrong with it, as a mutant."""
+
+        def wrap(cls: Any) -> Any:
+            assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
+            named = tuple(self.prefix + law for law in also)
+            self.append(Mutant(cls.__name__, self.prefix + kills, cls, named, face, unless))
+            return cls
+
+        return wrap
+
+
+MUTANTS = Registry()
+mutant = MUTANTS.mutant
 
 OTHERS = ("answer", "branching", "delta_blobs", "delta_kit", "graph", "rollback", "transfer")
 """Modules with mutants of other kinds, or of graph laws: they have tests of their own."""
-
-
-def mutant(kills: str, also: tuple[str, ...] = (), face: Face = "sync") -> Callable[[Any], Any]:
-    """Declare a subclass of `StrictSaver` (its docstring says what is wrong) as a mutant."""
-
-    def wrap(cls: Any) -> Any:
-        assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
-        MUTANTS.append(Mutant(cls.__name__, kills, cls, also, face))
-        return cls
-
-    return wrap
 
 
 def load() -> list[Mutant]:
@@ -86,11 +103,28 @@ def roots(ids: list[str]) -> list[str]:
     return [id for id in ids if not set(laws.causes(laws.get(id))) & set(ids)]
 
 
+def assert_killed(mutant: Mutant, broken: list[str]) -> None:
+    """Its law breaks, no other is named as the cause, and nothing breaks that has nothing to do with it."""
+    kills = mutant.kills
+    assert kills in broken, f"{kills} does not notice {mutant.name}; broken: {broken}"
+    first = roots(broken)[0]
+    assert first == kills, f"{first} is named as the cause; broken: {broken}"
+    explained = {kills, *mutant.also}
+    unrelated = [
+        id
+        for id in broken
+        if id not in explained and not explained & set(laws.causes(laws.get(id)))
+    ]
+    assert not unrelated, f"{mutant.name} also breaks {unrelated}"
+
+
 __all__ = [
     "MUTANTS",
     "Law",
     "Mutant",
+    "Registry",
     "StrictSaver",
+    "assert_killed",
     "broken",
     "judge_all",
     "load",

@@ -51,7 +51,7 @@ class AnswersWithTheQuestion(StrictSaver):
         )
 
 
-@mutant(kills="latest.is-no-substitute", also=("serde.extreme-numbers",))
+@mutant(kills="latest.is-no-substitute", also=("serde.extreme-numbers", "serde.odd-text"))
 class LatestInstead(StrictSaver):
     """Falls back to the latest checkpoint for an id that is newer than all it has."""
 

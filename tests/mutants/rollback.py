@@ -3,53 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
-from langchain_core.messages import HumanMessage, RemoveMessage, SystemMessage
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
+from langchain_core.messages import SystemMessage
 
-from lineage_reference import remove
 from lineage_reference.rollback import Turns
 from lineage_reference.steps import Steps, call, run
 from lineage_reference.turn_core import Live
-from lineage_reference.turns import BEFORE, Held, Incomplete, Mark, Outcome, head, id_of
+from lineage_reference.turns import BEFORE, Held, Mark, Outcome, head, id_of
+from pytest_lineage.repro import wrong_fixes
 from tests.mutants.rollback_kit import mutant
 
-
-def ids(state: Any) -> list[str]:
-    return [message.id for message in state.values.get("messages", ())]
-
-
-class Removing(Turns):
-    """Base of the ways to remove messages that look right until something landed."""
-
-    def __init__(self, saver: Any) -> None:
-        super().__init__(saver, strategy="remove")
-        self._strategy = SimpleNamespace(undo=self.undo, PROMISES="messages")
-
-    def undo(
-        self, graph: Any, saver: Any, thread: str, mark: Mark, seen: Any
-    ) -> Steps[tuple[str, ...]]:
-        if not mark.before:
-            return (yield from remove.undo(graph, saver, thread, mark, seen))
-        before = yield from call(graph, "get_state", head(thread, id=mark.before))
-        row = yield from call(saver, "get_tuple", head(thread))
-        yield from self.removal(graph, thread, before, id_of(row))
-        return ()
-
-    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
-        raise NotImplementedError
-
-    def update(
-        self, graph: Any, thread: str, newer: list[str], before: Any, node: str
-    ) -> Steps[None]:
-        config = {**head(thread), "metadata": remove._previous(before)}
-        messages = {"messages": [RemoveMessage(id=id) for id in newer]}
-        yield from call(graph, "update_state", config, messages, as_node=node)
+mutant(
+    kills="rollback.undoes-landed-results", face="async", unless=wrong_fixes.updates_commit_nothing
+)(wrong_fixes.RemovesInOnePass)
+mutant(kills="rollback.undoes-landed-results", face="async")(wrong_fixes.RemovesWhatIsMerged)
+mutant(kills="rollback.restores-next")(wrong_fixes.AttributesToTheModel)
+mutant(kills="rollback.never-claims-too-much")(wrong_fixes.IgnoresWhatWaits)
+mutant(kills="rollback.kept-work-is-not-repeated", also=("rollback.answers-belong-to-their-turn",))(
+    wrong_fixes.AsksAgain
+)
 
 
 @mutant(kills="rollback.restores-messages", also=("rollback.remembers-its-turns",))
@@ -59,38 +33,6 @@ class RollsNothingBack(Turns):
     def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         yield from call(self.saver, "get_tuple", head(thread))
         return ()
-
-
-def updates_commit_nothing() -> str | None:
-    """Why one pass is enough: from some release of LangGraph 1 on, an update drops pending writes."""
-
-    class State(TypedDict, total=False):
-        log: Annotated[list[str], operator.add]
-
-    graph = StateGraph(State)
-    graph.add_node("a", lambda state: {"log": ["a"]})
-    graph.add_node("b", lambda state: {"log": ["b"]})
-    graph.add_edge(START, "a")
-    graph.add_edge(START, "b")
-    made = graph.compile(checkpointer=InMemorySaver(), interrupt_before=["a", "b"])
-    made.invoke({"log": ["in"]}, head("t"))
-    top = made.get_state(head("t"))
-    task = next(task for task in top.tasks if task.name == "a")
-    made.checkpointer.put_writes(top.config, [("log", ["a"])], task.id)
-    made.update_state(head("t"), {"log": ["new"]}, as_node="b")
-    if "a" in made.get_state(head("t")).values["log"]:
-        return None
-    return "update_state of this LangGraph drops pending writes instead of committing them"
-
-
-@mutant(kills="rollback.undoes-landed-results", face="async", unless=updates_commit_nothing)
-class RemovesInOnePass(Removing):
-    """Removes what is committed; the removal itself commits the results that had landed."""
-
-    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
-        now = yield from call(graph, "get_state", head(thread, id=top))
-        newer = [id for id in ids(now) if id not in ids(before)]
-        yield from self.update(graph, thread, newer, before, "leave")
 
 
 @mutant(kills="rollback.undoes-landed-results", face="async")
@@ -111,28 +53,6 @@ class KeepsWhatLanded(Turns):
             }
             yield from call(self.graph, "update_state", config, {"messages": kept}, as_node="leave")
         return result
-
-
-@mutant(kills="rollback.undoes-landed-results", face="async")
-class RemovesWhatIsMerged(Removing):
-    """Computes what to remove from the state with pending writes merged in; removing those raises."""
-
-    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
-        now = yield from call(graph, "get_state", head(thread))
-        newer = [id for id in ids(now) if id not in ids(before)]
-        yield from self.update(graph, thread, newer, before, "leave")
-
-
-@mutant(kills="rollback.restores-next")
-class AttributesToTheModel(Removing):
-    """Takes ``model`` for the node that ends a turn, so that the node after it is scheduled."""
-
-    def removal(self, graph: Any, thread: str, before: Any, top: str) -> Steps[None]:
-        for config in (head(thread, id=top), head(thread)):
-            now = yield from call(graph, "get_state", config)
-            newer = [id for id in ids(now) if id not in ids(before)]
-            if newer:
-                yield from self.update(graph, thread, newer, before, "model")
 
 
 @mutant(kills="rollback.restores-channels", also=("rollback.never-claims-too-much",))
@@ -262,40 +182,12 @@ class TakesBackOldTurns(Turns):
 
 
 @mutant(kills="rollback.never-claims-too-much")
-class IgnoresWhatWaits(Turns):
-    """Begins a turn on a thread that waits at an interrupt, and copies the checkpoint without it."""
-
-    def _begin(self, thread: str, input: Any) -> Steps[Live]:
-        row = yield from call(self.saver, "get_tuple", head(thread))
-        number = Mark.of(row).number if Mark.of(row) else 0  # type: ignore[union-attr]
-        return Live(Mark(f"turn-{id_of(row)}", id_of(row), number + 1), input)
-
-    def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
-        try:
-            return (yield from super()._undo(thread, live))
-        except Incomplete:
-            return ()
-
-
-@mutant(kills="rollback.never-claims-too-much")
 class ForgetsMemories(Turns):
     """Rolls the graph back and leaves the memory of its subgraphs."""
 
     def _undo(self, thread: str, live: Live) -> Steps[tuple[str, ...]]:
         undo = self._strategy.undo  # type: ignore[attr-defined]
         return (yield from undo(self.graph, self.saver, thread, live.mark, ()))
-
-
-@mutant(kills="rollback.kept-work-is-not-repeated", also=("rollback.answers-belong-to-their-turn",))
-class AsksAgain(Turns):
-    """Resumes by sending the question once more."""
-
-    def _again(self, thread: str, answer: Any) -> Steps[Live]:
-        live = yield from super()._again(thread, answer)
-        state = yield from call(self.graph, "get_state", head(thread))
-        last = [m for m in state.values["messages"] if m.type == "human"][-1]
-        live.input = {"messages": [HumanMessage(last.content)]}
-        return live
 
 
 @mutant(kills="rollback.answers-belong-to-their-turn", face="async")

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,40 +16,14 @@ from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law
 from pytest_lineage.run.opening import _fast_folder
+from tests.mutants.kit import Registry
 
 Make = Callable[[Any], Any]
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A faulty runner: the law that notices it first, and laws that may break with it."""
-
-    name: str
-    kills: str
-    make: Make
-    also: tuple[str, ...] = ()
-    face: Face = "sync"
-    unless: Callable[[], str | None] = lambda: None
-    """Why the mutant is not wrong on the installed engine; None if it is."""
-
-
-MUTANTS: list[Mutant] = []
-
-
-def mutant(
-    kills: str,
-    also: tuple[str, ...] = (),
-    face: Face = "sync",
-    unless: Callable[[], str | None] = lambda: None,
-) -> Callable[[Any], Any]:
-    """Declare a subclass of `Turns` (its docstring says what is wrong) as a mutant."""
-
-    def wrap(cls: Any) -> Any:
-        assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
-        MUTANTS.append(Mutant(cls.__name__, kills, cls, also, face, unless))
-        return cls
-
-    return wrap
+MUTANTS = Registry()
+mutant = MUTANTS.mutant
+"""Declares a subclass of `Turns`."""
 
 
 @contextmanager

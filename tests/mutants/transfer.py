@@ -67,13 +67,13 @@ class ResolvesAtOnce(Ledger):
 class TellsAllAgain(Ledger):
     """Transfers the whole view to a provider that comes back."""
 
-    def hand(self, transfer, slice, items):
-        return super().hand(transfer, slice, items)
-
     def materialised(self, transfer):
-        if transfer.type == "provider_handoff" and transfer.status == "pending":
+        kept = self.book.slices[transfer.id]
+        if transfer.type == "provider_handoff":
             self.book.slices[transfer.id] = list(self.line(transfer.target_thread).view)
-        return (yield from super().materialised(transfer))
+        made = yield from super().materialised(transfer)
+        self.book.slices[transfer.id] = kept
+        return made
 
 
 @mutant(kills="transfer.exactly-what-is-missing")
@@ -282,9 +282,7 @@ class RebuildsFromTheHead(Ledger):
         kept = yield from self._handoff(handoff_id)
         items = []
         for cover in kept.covers:
-            config = {
-                "configurable": {"thread_id": cover.checkpoint_thread, "checkpoint_ns": ""}
-            }
+            config = {"configurable": {"thread_id": cover.checkpoint_thread, "checkpoint_ns": ""}}
             found = yield from call(self.saver, "get_tuple", config)
             items += found.checkpoint["channel_values"]["messages"]
         return replace(kept, items=tuple(items))
@@ -463,7 +461,7 @@ class MergesTheProvider(Ledger):
 # -- points ----------------------------------------------------------------------------------------
 
 
-@mutant(kills="transfer.only-stable-points")
+@mutant(kills="transfer.only-stable-points", also=("transfer.refusals-are-named",))
 class ForksTheRunning(Ledger):
     """Takes the latest stable run where an explicit one is active."""
 

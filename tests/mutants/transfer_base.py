@@ -130,7 +130,9 @@ class Ledger:
 
     def open(self, target: str, *types: str) -> list[ContextTransfer]:
         found = self.book.transfers.values()
-        return [t for t in found if t.target_thread == target and t.status in OPEN and t.type in types]
+        return [
+            t for t in found if t.target_thread == target and t.status in OPEN and t.type in types
+        ]
 
     def in_use(self, transfer: ContextTransfer) -> bool:
         active = self.line(transfer.target_thread).active
@@ -161,9 +163,7 @@ class Ledger:
         return next((id for id in reversed(line.runs) if self.stable(id)), None)
 
     def position(self, line: Line, id: str) -> int:
-        return next(
-            n for n, c in enumerate(line.view) if c.run_id == id and c.thread_id == line.id
-        )
+        return next(n for n, c in enumerate(line.view) if c.run_id == id and c.thread_id == line.id)
 
     def lacking(self, line: Line, provider: str) -> list[Cover]:
         return line.view[line.covered.get(provider, 0) :]
@@ -429,7 +429,9 @@ class Ledger:
             key = (name, child.session)
             if key not in self.book.children:
                 self.book.children[key] = self.id("child")
-                made.append(self.seen(self.spawn(line, self.book.children[key], name, "", "system")))
+                made.append(
+                    self.seen(self.spawn(line, self.book.children[key], name, "", "system"))
+                )
             inner = self.line(self.book.children[key])
             inner.sessions[name] = child.session
             if child.result is not None and not inner.runs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 from lineage_reference.steps import call
@@ -146,7 +147,8 @@ class ReadsEverything(Ledger):
     """Reads all runs of a thread, and picks what is missing."""
 
     def resolving(self, line, adapter):
-        yield from self.read(line.view)
+        with contextlib.suppress(LookupError):
+            yield from self.read(line.view)
         return (yield from super().resolving(line, adapter))
 
 
@@ -160,7 +162,7 @@ class CountsEverything(Ledger):
 
 
 @mutant(kills="transfer.subagents-make-one-graph")
-class NoResultOfNatives(Ledger):
+class AgentsMakeAll(Ledger):
     """Says that the agent made the subagents that were observed."""
 
     def seen(self, record):

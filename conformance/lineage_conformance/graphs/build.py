@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import operator
 from collections.abc import Callable
@@ -27,6 +28,15 @@ def build(shape: Shape, saver: Any, gates: Gates, half: str = "sync") -> Any:
 def extend(state: Any, writes: Any) -> list[Any]:
     """The reducer of the delta channel: all writes, one after the other."""
     return [*(state or []), *(item for write in writes for item in write)]
+
+
+def _overwrite() -> Any:
+    """The class of values that replace what a channel holds."""
+    try:
+        from langgraph.types import Overwrite
+    except ImportError as error:
+        raise Lacking("Overwrite is not in this release") from error
+    return Overwrite
 
 
 def state_of(shape: Shape) -> Any:
@@ -65,6 +75,8 @@ class Builder:
         self.shape, self.gates, self.half = shape, gates, half
         self.state = state_of(shape)
         self.by_name = {tool.name: tool for tool in shape.tools}
+        if any("overwrite" in tool.steps for tool in shape.tools):
+            _overwrite()
         self.inner = {t.name: self._inner(t) for t in shape.tools if "subgraph" in t.steps}
 
     def wrote(self, *texts: str, **more: Any) -> dict[str, Any]:
@@ -117,6 +129,9 @@ class Builder:
             else {"messages": [ToolMessage(said, tool_call_id=call, id=f"tool-{call}")]}
         )
         update = self.wrote(said, **more)
+        if "overwrite" in tool.steps:
+            overwrite = _overwrite()
+            update = {k: overwrite(v) if k in ("log", "deltas") else v for k, v in update.items()}
         goto = [step.partition(":")[2] for step in tool.steps if step.startswith("goto:")]
         if goto:
             return Command(update=update, goto=goto[0])
@@ -285,7 +300,8 @@ class Builder:
             if one_by_one:
                 return [await start(text) for start in tasks.values()]
             futures = [start(text) for start in tasks.values()]
-            return [await future for future in futures]
+            # Not one after the other: what the others raise would never be looked at.
+            return list(await asyncio.gather(*futures))
 
         return entrypoint(checkpointer=saver)(flow if self.half == "sync" else aflow)
 

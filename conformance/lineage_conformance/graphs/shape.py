@@ -20,7 +20,7 @@ an entrypoint, together or (``-line``) one by one."""
 CHILD = ("", "shared", "own")
 """Whether the graph sits in a node ``sub`` of a parent: with the parent's saver, or ``checkpointer=True``."""
 
-STEPS = ("gate", "after", "raise", "ask", "command", "goto", "subgraph")
+STEPS = ("gate", "after", "raise", "ask", "command", "goto", "subgraph", "overwrite")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Tool:
     ``gate:G`` stops where a test may hold it. ``after:T`` waits until tool T's write is settled (or T asked, or
     failed). ``raise`` fails every time, ``raise:N`` the first N times. ``ask`` interrupts with the question
     ``name?1``, the next one with ``name?2``. ``command`` returns a `Command` instead of a dict, ``goto:aside``
-    one that goes to the node ``aside`` too. ``subgraph`` leaves the rest of the steps to the second node of an
+    one that goes to the node ``aside`` too. ``overwrite`` replaces what the channels hold instead of adding to
+    it. ``subgraph`` leaves the rest of the steps to the second node of an
     inner graph, whose first node is called ``name.first``.
     """
 
@@ -100,6 +101,8 @@ class Shape:
         for round in range(1, (self.rounds if self.layout == "send" else 1) + 1):
             for tool in self.tools:
                 failed = tool.name in self.handled and "raise" in tool.steps
+                if "overwrite" in tool.steps:
+                    seen.clear()
                 seen.append(f"{tool.name}.handled" if failed else tool.result(round, answers))
             if any(step.startswith("goto:") for tool in self.tools for step in tool.steps):
                 seen.append("aside")

@@ -56,6 +56,7 @@ def found_in(writes: Sequence[Any]) -> tuple[list[str], list[str]]:
             items = value if isinstance(value, (list, tuple)) else [value]
             questions += [owner(str(getattr(item, "value", item))) for item in items]
         elif channel in ("log", "__return__", "steps"):
+            value = value if isinstance(value, list) else getattr(value, "value", value)
             items = value if isinstance(value, list) else [value]
             results += [owner(item) for item in items if isinstance(item, str)]
     return results, questions
@@ -65,8 +66,8 @@ def found_in(writes: Sequence[Any]) -> tuple[list[str], list[str]]:
 def watched(saver: Any, gates: Gates, life: Life | None = None) -> Iterator[Any]:
     """Make `saver` post ``landed:TOOL`` and ``asked:TOOL`` when it has stored what a tool wrote or asked.
 
-    A held gate ``write:TOOL`` keeps the write from being stored until it is opened. The saver is the same
-    object, of its own class again on exit.
+    A held gate ``write:TOOL`` keeps the write from being stored until it is opened, ``put:STEP`` the root
+    graph's checkpoint of that step. The saver is the same object, of its own class again on exit.
     """
     plain = type(saver)
     saver.__class__ = _subclass(plain, gates, life or Life())
@@ -95,6 +96,12 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
         place = config["configurable"]
         ns, parent = place.get("checkpoint_ns") or "", place.get("checkpoint_id") or ""
         life.calls.append(("put", ns, parent, (checkpoint["id"],)))
+
+    def gate(config: Any, args: Sequence[Any]) -> str:
+        """The gate of a checkpoint of the root graph: ``put:STEP``."""
+        if config["configurable"].get("checkpoint_ns") or not args:
+            return ""
+        return f"put:{args[0].get('step')}"
 
     def may_write(names: list[str]) -> bool:
         return all(gates.is_open(f"write:{name}") for name in names)
@@ -131,12 +138,18 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
     def put(self: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) -> Any:
         if _inside.get():
             return plain.put(self, config, checkpoint, *args, **kwargs)
+        if name := gate(config, args):
+            gates.post("reached", name)
+            gates.stay(lambda: gates.is_open(name))
         life.check()
         made = plain.put(self, config, checkpoint, *args, **kwargs)
         stored(config, checkpoint)
         return made
 
     async def aput(self: Any, config: Any, checkpoint: Any, *args: Any, **kwargs: Any) -> Any:
+        if name := gate(config, args):
+            gates.post("reached", name)
+            await gates.stay_async(lambda: gates.is_open(name))
         life.check()
         token = _inside.set(True)
         try:

@@ -12,7 +12,8 @@ GROUPS: tuple[str, ...] = (
     "delta_blobs", "delta_blobs_service",
     "rollback", "rollback_turns", "answer",
     "transfer", "transfer_together", "transfer_cost",
-    "graph_resume", "graph_interrupts", "graph_fork", "graph_subgraph", "graph_durability", "graph_delta",
+    "graph_resume", "graph_interrupts", "graph_fork", "graph_subgraph", "graph_durability", "graph_stops",
+    "graph_delta",
 )  # fmt: skip
 """Modules in the order in which their laws run: causes before consequences."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 
 from lineage_conformance.bench import Bench
@@ -135,15 +136,27 @@ def cached_results() -> Iterator[Scenario]:
     yield scenario(shape, invoke(), invoke(thread="u"))
 
 
+@_delta(
+    "graph_delta.overwrite",
+    _live_deltas,
+    after=("graph_delta.equals-plain",),
+    meaning="A history that was replaced by its summary stands beside it again when it is loaded.",
+)
+def overwrite() -> Iterator[Scenario]:
+    """A value that overwrites a delta channel replaces what was there, live and after a reload."""
+    shape = Shape((Tool("a"), Tool("b", ("overwrite",)), Tool("c")), "line", delta="delta")
+    yield scenario(shape, invoke(), invoke("two"))
+    yield scenario(shape, invoke(), go_on(at="before:b"), update("more", as_node="a"))
+
+
 def _migrated(bench: Bench, case: Scenario) -> Iterator[Diff]:
     """The first turn with a plain channel of that name, the others with the delta channel."""
-    import dataclasses
-
     plain = Scenario(dataclasses.replace(case.shape, delta="plain"), case.acts[:1])
     if told(bench, plain) is None:
         return
     for seen in told(bench, Scenario(case.shape, case.acts[1:])) or ():
-        yield from differ(seen, "deltas", seen.log, seen.deltas or [])
+        for diff in differ(seen, "deltas", seen.log, seen.deltas or []):
+            yield dataclasses.replace(diff, op=seen.act + 1)  # counted in the whole scenario
 
 
 @_delta(

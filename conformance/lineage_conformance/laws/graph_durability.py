@@ -236,6 +236,29 @@ def untracked_is_not_stored() -> Iterator[Scenario]:
     yield scenario(Shape(HANGS), invoke(stop="crash", **AT_B), durability="sync")
 
 
+def _one_step(case: Scenario, story: Story) -> Iterator[Diff]:
+    for act, seen in zip(case.acts, story, strict=True):
+        if case.shape.layout != "send" or act.op not in ("invoke", "continue") or act.stop:
+            continue
+        if seen.next == ("review",):
+            yield from differ(seen, "note-is-there", True, "note" in seen.stored)
+        elif not seen.next and not seen.error:
+            yield from differ(seen, "stored", [], [name for name in seen.stored if name == "note"])
+
+
+@graph_law(
+    "graph_durability.ephemeral-lasts-one-step",
+    _one_step,
+    level=Level.MUST,
+    source="EphemeralValue: stores the value received in the step immediately preceding, clears after",
+    meaning="A remark that was meant for the next step alone comes up again later.",
+)
+def ephemeral_lasts_one_step() -> Iterator[Scenario]:
+    """An ephemeral channel's value is stored for the step that follows, and gone after it."""
+    yield scenario(Shape(tools(2), before=("review",)), invoke(), go_on(), go_on())
+    yield scenario(Shape(tools(2)), invoke())
+
+
 def _agree(bench: Bench, case: Scenario) -> Iterator[Diff]:
     """One scenario on both halves, under two names."""
     if not all(contract.overrides(bench.subject, name) for name in ("get_tuple", "aget_tuple")):

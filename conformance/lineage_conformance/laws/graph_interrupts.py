@@ -20,6 +20,7 @@ from lineage_conformance.scenario_rules import (
     Story,
     all_waiting_next,
     answered_are_gone,
+    both,
     differ,
     distinct_ids,
     finishes,
@@ -260,3 +261,34 @@ def all_are_listed() -> Iterator[Scenario]:
     yield scenario(Shape(tools(3, "ask")), invoke())
     yield scenario(Shape(tools(2, "ask"), "edges", child="shared"), invoke())
     yield scenario(Shape(tools(2, "subgraph", "ask")), invoke(), Act("look"))
+
+
+@graph_law(
+    "graph_interrupts.parallel-tasks-of-an-entrypoint",
+    both(distinct_ids, finishes),
+    level=Level.MUST,
+    source=IDS,
+    after=("graph_resume.sequential-tasks", "graph_interrupts.answers-reach-their-question"),
+    versions=(BY_ID,),
+    meaning="Of two questions of a functional workflow one gets the other's answer, or is asked again.",
+)
+def parallel_tasks_of_an_entrypoint() -> Iterator[Scenario]:
+    """Questions of parallel tasks of an entrypoint have ids of their own and get their own answers."""
+    yield scenario(Shape(tools(2, "ask"), "functional"), invoke(), answers("a?1"), answers("b?1"))
+    yield scenario(Shape((*tools(2, "ask"), Tool("c")), "functional"),
+                   invoke(), answers("a?1"), answers("b?1"))  # fmt: skip
+
+
+@graph_law(
+    "graph_interrupts.parallel-tasks-of-an-entrypoint-are-listed",
+    _all_listed,
+    level=Level.SHOULD,
+    source="StateSnapshot.interrupts: interrupts that occurred in this step and are pending resolution; "
+    "disputed: an entrypoint stops at the first question that it waits for",
+    after=("graph_interrupts.all-are-listed", "graph_interrupts.parallel-tasks-of-an-entrypoint"),
+    versions=(BY_ID,),
+    meaning="One question is shown, yet a plain answer is refused because several wait.",
+)
+def parallel_tasks_of_an_entrypoint_are_listed() -> Iterator[Scenario]:
+    """Every question that a parallel task of an entrypoint waits with is listed."""
+    yield scenario(Shape(tools(2, "ask"), "functional"), invoke())

@@ -143,3 +143,33 @@ def parent_update_keeps_progress() -> Iterator[Scenario]:
     """Updating the parent while a child waits does not make the child repeat what it has finished."""
     shape = Shape((Tool("a"), Tool("b")), "line", child="shared", before=("b",))
     yield scenario(shape, invoke(), update("note"), go_on())
+
+
+def _remembers(case: Scenario, story: Story) -> Iterator[Diff]:
+    if case.shape.layout != "line" or any(tool.steps for tool in case.shape.tools):
+        return
+    names = [tool.name for tool in case.shape.tools]
+    wanted: list[str] = []
+    turns = 0
+    for act, seen in zip(case.acts, story, strict=True):
+        if act.op == "invoke":
+            turns += 1
+            kept = names * turns if case.shape.child == "own" else names
+            wanted += [act.text, *kept, "tail"]
+        yield from unharmed(seen)
+        yield from differ(seen, "log", wanted, seen.log)
+
+
+@graph_law(
+    "graph_subgraph.own-memory-lasts",
+    _remembers,
+    level=Level.MUST,
+    source="Checkpointer: True enables persistent checkpointing for this subgraph, None inherits the parent's",
+    after=("graph_subgraph.goes-on-inside",),
+    meaning="A subagent that was to remember the conversation has forgotten it, or one remembers that must not.",
+)
+def own_memory_lasts() -> Iterator[Scenario]:
+    """A subgraph with checkpointer=True starts a turn from its last state, any other from nothing."""
+    for child in ("own", "shared"):
+        shape = Shape((Tool("a"), Tool("b")), "line", child=child)
+        yield scenario(shape, invoke(), invoke("two"), invoke("three"))

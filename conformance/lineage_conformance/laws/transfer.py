@@ -37,6 +37,7 @@ def told(id: str, kinds: str, **options: Any) -> Callable[[Any], Law]:
     options.setdefault("level", Level.MUST)
     if id != CARRIED_OUT:
         options["after"] = (CARRIED_OUT, *options.get("after", ()))
+    TOLD.append(id)
     made: Callable[[Any], Law] = transfer(
         id, check=history, focus="transfer", lens=lens(kinds), **options
     )
@@ -44,6 +45,9 @@ def told(id: str, kinds: str, **options: Any) -> Callable[[Any], Law]:
 
 
 CARRIED_OUT = "transfer.commands-are-carried-out"
+
+TOLD: list[str] = []
+"""Ids of the laws that one play of a history judges."""
 
 
 @told(
@@ -176,6 +180,7 @@ def rollback_by_the_later_turns() -> Iterator[History]:
 @told(
     "transfer.probe-before-rollback",
     "probe:* reason:*",
+    after=("transfer.native-where-it-can",),
     source=SOURCE
     + "a provider with paginated history refuses rollback: that is reported, not attempted",
     meaning="A rollback fails halfway and leaves a session that nobody knows of.",
@@ -248,7 +253,13 @@ def superseded_when_replaced() -> Iterator[History]:
 @told(
     "transfer.failure-is-retryable",
     "retry:* failure:* status:failed status:resolved_native status:resolved_portable",
-    after=("transfer.exactly-what-is-missing", "transfer.native-where-it-can"),
+    after=(
+        "transfer.exactly-what-is-missing",
+        "transfer.merge-brings-the-gain",
+        "transfer.native-where-it-can",
+        "transfer.probe-before-rollback",
+        "transfer.handoff-is-what-was-injected",
+    ),
     source=SOURCE + "what fails before provider work leaves the transfer to be tried again",
     meaning="One failed connection and a thread can never be used, or its context is gone, or doubled.",
 )
@@ -295,6 +306,8 @@ def merge_keeps_the_provider() -> Iterator[History]:
 def only_stable_points() -> Iterator[History]:
     """An explicit point of an active run, of one that failed, or of one without a checkpoint is refused."""
     yield text("open:p1 run begin fork:t0n2 fork:t0n2=checkpoint end fork:t0n2=checkpoint")
+    yield text("open:p1 run run=failed fork:t0n2")
+    yield text("open:p1 run run=unkept fork:t0n2")
     yield text(
         "open:p1 fork run=failed run=unkept fork fork:t0n1 fork:t0n2 run fork:t0n3 fork:t0n2"
     )

@@ -28,6 +28,8 @@ class Stage:
         self.adopted: dict[tuple[str, str], list[Any]] = {}
         self.last: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
         self.receipts = 0
+        self.told: dict[str, list[Any]] = {}
+        """By id: the handoffs that adapters were given."""
         self.bind(self.backend)
 
     def bind(self, backend: Any) -> None:
@@ -222,10 +224,18 @@ class Stage:
         if covers != given:
             yield self.diff("handoff", ("covers",), covers, given)
         shown = _handoff(handoff)
-        for method in ("handoff", "rebuild"):
-            again = _handoff(self.call(method, handoff.id))
-            if again != shown:
-                yield self.diff("handoff", (method,), shown, again)
+        before = self.told.setdefault(handoff.id, shown)
+        if shown != before:
+            yield self.diff("handoff", ("again",), before, shown)
+
+    def kept(self) -> Iterator[Diff]:
+        """Whether every handoff that was injected is what its record gives now, and gives when it is rebuilt."""
+        for id, shown in self.told.items():
+            for method in ("handoff", "rebuild"):
+                again = _handoff(self.call(method, id))
+                if again != shown:
+                    yield self.diff("handoff", (method,), shown, again)
+                    return
 
     def unflat(self, pieces: list[Piece]) -> list[Any]:
         """The messages of some pieces."""
@@ -260,8 +270,8 @@ class Stage:
 
     # -- records -----------------------------------------------------------------------------------
 
-    def records(self, thread: Thread) -> Iterator[Diff]:
-        """Whether the transfers from and to a thread are what they must be, with all their moves."""
+    def records(self, thread: Thread, moves: bool = False) -> Iterator[Diff]:
+        """Whether the transfers from and to a thread are what they must be (`moves`: with all their moves)."""
         wanted = self.model.touching(thread)
         got = list(self.call("transfers", thread.id))
         graph = [[t.type, t.source.id, t.target.id] for t in wanted]
@@ -274,37 +284,44 @@ class Stage:
                 yield self.diff("graph", ("ids",), transfer.id, record.id)
             transfer.id = record.id
         for transfer, record in zip(wanted, got, strict=True):
-            found = list(self.record(transfer, record))
+            found = list(self.moved(transfer, record)) if moves or transfer.loose else []
+            found = found or list(self.record(transfer, record))
             yield from found
             if found:
                 return
 
-    def record(self, transfer: Transfer, record: Any) -> Iterator[Diff]:
-        """Whether one record is what it must be."""
+    def moved(self, transfer: Transfer, record: Any) -> Iterator[Diff]:
+        """Whether all moves of a transfer are in its history."""
         story = self.call("history", record.id)
         moves = [move.after for move in story]
-        if [move.before for move in story] != [None, *moves[:-1]]:
-            shown = [[move.before, move.after] for move in story]
-            yield self.diff("moves", ("chain",), "each begins where the last ended", shown)
-        times = [record.created_at, *(move.at for move in story)]
-        if times != sorted(times):
-            yield self.diff("moves", ("times",), sorted(times), times)
         if transfer.loose and moves[: len(transfer.moves)] == transfer.moves:
             transfer.moves = moves
             if record.resolution:
                 transfer.resolution = record.resolution
         transfer.loose = False
         if record.status != transfer.status:
-            yield self.diff("status", (transfer.status,), transfer.status, record.status)
-            return
+            return  # that is what `record` says
+        if [move.before for move in story] != [None, *moves[:-1]]:
+            shown = [[move.before, move.after] for move in story]
+            yield self.diff("moves", ("chain",), "each begins where the last ended", shown)
+        times = [record.created_at, *(move.at for move in story)]
+        if times != sorted(times):
+            yield self.diff("moves", ("times",), sorted(times), times)
         if moves != transfer.moves:
             yield self.diff("moves", ("recorded",), transfer.moves, moves)
+
+    def record(self, transfer: Transfer, record: Any) -> Iterator[Diff]:
+        """Whether one record is what it must be."""
+        if record.status != transfer.status:
+            yield self.diff("status", (transfer.status,), transfer.status, record.status)
+            return
         native = transfer.creator == "system" and transfer.type.startswith("subagent")
         if not native and record.resolution != transfer.resolution:
             yield self.diff("choice", ("resolution",), transfer.resolution, record.resolution)
         if record.reason != transfer.reason and transfer.status != "superseded":
             yield self.diff("reason", (transfer.status,), transfer.reason, record.reason)
-        if record.created_by != transfer.creator and not self.replacing(transfer):
+        made = record.created_by == transfer.creator
+        if not made and not native and not self.replacing(transfer):
             yield self.diff("creator", (transfer.type,), transfer.creator, record.created_by)
         if not native and record.consumed_by != transfer.consumed_by:
             yield self.diff("consumed", ("by",), transfer.consumed_by, record.consumed_by)

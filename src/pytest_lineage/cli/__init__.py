@@ -23,8 +23,10 @@ COMMANDS = {
     "targets": "list the targets that can be named here",
     "bump": "say what changes for a target if packages are upgraded",
     "cache": "show or clear the environments that are kept for bump and matrix",
+    "show": "show a stored thread as a picture: text, Mermaid, HTML or JSON; reads only",
     "facts": "print what is observed, rather than required, of this environment and a saver in it",
     "matrix": "run the laws in several stacks of packages, in one table",
+    "repro": "show a known defect: story, faulty and fixed side by side, or whether you have it",
     "init": "write a test module, a known-failures file and a workflow into a repository",
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lineage_conformance.program import Op, Program
-from pytest_lineage.report import gist, tree, values
+from pytest_lineage.report import gist, scene, tree, values
 from pytest_lineage.report.gist import Failure
 from pytest_lineage.report.style import Style, clip, columns, pad, safe
 
@@ -36,7 +36,9 @@ def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[s
     difference: dict[str, Any] = (evidence.get("differences") or [{}])[0]
     lines += _program(evidence.get("program"), ops, difference, style)
     if difference and row["verdict"] != "hangs":
-        lines += _difference(difference, evidence["differences"][1:], style)
+        lines += _difference(
+            difference, evidence["differences"][1:], style, "graph" in (evidence.get("program") or {})
+        )
     elif row.get("reason"):
         lines += ["", *style.wrap(safe(row["reason"]))]
     lines += _stack(evidence.get("stack", ""), style)
@@ -78,11 +80,17 @@ def _labelled(label: str, text: str, style: Style) -> list[str]:
 def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Style) -> list[str]:
     if not isinstance(data, Mapping):
         return []
-    lines = ["", style.paint("smallest program that shows it", "cyan")]
+    case = scene.scenario(data)
+    lines = ["", style.paint(f"smallest {'scenario' if case else 'program'} that shows it", "cyan")]
+    if case is not None:
+        lines += style.wrap(safe(f"graph  {scene.graph(case.shape)}"), "           ", "    ")
+        for note in scene.notes(case.shape):
+            lines += style.wrap(safe(note), "             ", "           ")
     for key, value in data.items():
-        if key not in ("format", "ops", "origin"):
+        if key not in ("format", "ops", "origin", "graph") or (key == "graph" and case is None):
             lines += style.wrap(safe(f"{key}: {values.text(value)}"[:2000]), "        ", "    ")
-    steps = [values.operation(op) for op in ops] or [values.step(d) for d in _list(data.get("ops"))]
+    acts = [scene.act(act) for act in case.acts] if case is not None else []
+    steps = acts or [values.operation(op) for op in ops] or [values.step(d) for d in _list(data.get("ops"))]
     for number, step in enumerate(steps):
         wrong = number == difference.get("op")
         mark = ">" if wrong else " "
@@ -99,25 +107,28 @@ def _list(value: Any) -> list[Any]:
 
 
 def _difference(
-    difference: Mapping[str, Any], others: list[Mapping[str, Any]], style: Style
+    difference: Mapping[str, Any], others: list[Mapping[str, Any]], style: Style, graph: bool = False
 ) -> list[str]:
-    where = f"operation {difference['op'] + 1}: " if isinstance(difference.get("op"), int) else ""
-    lines = ["", *style.wrap(where + safe(_field(difference)))]
+    at = str(difference.get("at", ""))
+    what = "action" if graph else "operation"
+    where = f"{what} {difference['op'] + 1}: " if isinstance(difference.get("op"), int) else ""
+    lines = ["", *style.wrap(where + safe(_field(difference, graph)))]
     expected, got = _sides(difference)
-    under = not str(difference.get("at", "")).endswith((":raises", "found", ":minted"))
+    under = not at.endswith((":raises", "found", ":minted"))
     lines += marked(expected, got, style, under)
     for other in others[:MORE]:
         expected, got = (clip(side, 200) for side in _sides(other))
         lines += style.wrap(
-            f"{safe(_field(other))}: expected {expected}, got {got}", "    ", "  and "
+            f"{safe(_field(other, graph))}: expected {expected}, got {got}", "    ", "  and "
         )
     if len(others) > MORE:
         lines.append(f"  and {gist.many(len(others) - MORE, 'more difference')}")
     return lines
 
 
-def _field(difference: Mapping[str, Any]) -> str:
-    return values.tidy(values.field(str(difference.get("at", ""))))
+def _field(difference: Mapping[str, Any], graph: bool = False) -> str:
+    told = scene.field(str(difference.get("at", ""))) if graph else ""
+    return told or values.tidy(values.field(str(difference.get("at", ""))))
 
 
 def _sides(difference: Mapping[str, Any]) -> tuple[str, str]:

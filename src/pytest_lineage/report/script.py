@@ -16,6 +16,7 @@ from pytest_lineage.report.scripting.checks import Check
 from pytest_lineage.report.scripting.literals import Unknown
 from pytest_lineage.report.scripting.openings import Opening, opening
 from pytest_lineage.report.scripting.oracle import Oracle, harmless, matching
+from pytest_lineage.report.scripting.scenes.assembly import BrokenScene, scene_script
 from pytest_lineage.report.scripting.subject import Broken, ScriptError
 from pytest_lineage.report.scripting.tuples import CannotTell
 
@@ -39,6 +40,9 @@ def script(
     given. Running the script ends with AssertionError where the fault shows, else it prints PASS.
     Raises `ScriptError` where no such script can be written.
     """
+    if not isinstance(what, Broken) and "graph" in ((what.get("evidence") or {}).get("program") or {}):
+        made = target if isinstance(target, Opening) else opening(target, factory)
+        return scene_script(BrokenScene.of_row(what), made)
     what = what if isinstance(what, Broken) else Broken.of_row(what)
     made = target if isinstance(target, Opening) else opening(target, factory)
     index = what.differences[0]["op"]

@@ -88,9 +88,10 @@ class Worker:
     def wait(self, op_limit: float) -> Reply:
         """The next event, unless the worker dies or makes no step for `op_limit` seconds.
 
-        Time that this process itself did not get (a loaded or suspended machine) is not counted.
+        Time is not counted that this process did not get (a suspended machine), or in which the worker was
+        ready to run and others had the processor (a loaded one).
         """
-        last, quiet = -1, 0.0
+        last, quiet, waited = -1, 0.0, 0.0
         gone = 0.0
         before = time.monotonic()
         while True:
@@ -107,9 +108,10 @@ class Worker:
             now = time.monotonic()
             if not gone and self._process.poll() is not None:
                 gone = now
-            count = self.beat.read().steps
-            quiet = 0.0 if count != last else quiet + min(now - before, 3 * TICK)
-            last, before = count, now
+            count, queued = self.beat.read().steps, _queued(self._process.pid)
+            passed = min(now - before, 3 * TICK) - min(max(queued - waited, 0.0), now - before)
+            quiet = 0.0 if count != last else quiet + max(passed, 0.0)
+            last, before, waited = count, now, queued
             if quiet > op_limit:
                 return Reply(ended=self._hang(op_limit))
 
@@ -147,9 +149,9 @@ class Worker:
         self._events.put(None)
 
     def _hang(self, limit: float) -> Ended:
+        output = self._output()  # before the stack is written there too
         stack = self._stack()
         beat = self.beat.read()
-        output = self._output()
         self._clean()
         return Ended("hung", beat, f"no answer for {limit:g} s", stack, output)
 
@@ -204,6 +206,18 @@ class Worker:
         self._reader.join(1.0)
         self.beat.close(remove=True)
         self.log.unlink(missing_ok=True)
+
+
+def _queued(pid: int) -> float:
+    """Seconds that the threads of a process waited for a processor, where the system tells (Linux)."""
+    total = 0
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+                total += int(file.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        pass
+    return total / 1e9
 
 
 def _environment(python: str = "", suite: str = "") -> dict[str, str]:

@@ -15,7 +15,7 @@ Where these disagree, the answer is *unknown*, with the reason.
 
 from __future__ import annotations
 
-from pytest_lineage.show.thread import NULL_TASK, TASKS_CHANNEL, Checkpoint, Task
+from pytest_lineage.show.thread import NULL_TASK, TASKS_CHANNEL, Checkpoint, Task, Thread
 
 
 def judge(item: Checkpoint) -> None:
@@ -30,6 +30,17 @@ def judge(item: Checkpoint) -> None:
         if task.status in ("failed", "started"):
             continue
         _judge(item, task)
+
+
+def settle(thread: Thread) -> None:
+    """What waits in a subgraph waits no more where the task that it belongs to was passed by."""
+    tasks = {task.id: task for item in thread.checkpoints for task in item.tasks or ()}
+    for space in thread.namespaces:
+        outer = tasks.get(space.name.rpartition(":")[2]) if ":" in space.name else None
+        if outer is not None and not outer.waits:
+            for item in space.checkpoints:
+                for task in item.tasks or ():
+                    task.waits = False
 
 
 def _judge(item: Checkpoint, task: Task) -> None:
@@ -59,30 +70,32 @@ def _consumed(item: Checkpoint, task: Task, child: Checkpoint) -> tuple[str, str
     old = sorted(channels - new)
     if child.source == "loop":
         if item.step is not None and child.step is not None and child.step <= item.step:
-            return "unknown", f"{child.id} follows, but its step is not later"
+            return "unknown", "a step follows whose number is not higher"
         if old and not _ran(item, task, child):
-            return "unknown", f"{child.id} follows, but has no new version of {', '.join(old[:3])}"
+            return "unknown", f"the step that follows has no new version of {', '.join(old[:3])}"
         return "committed", ""
-    if channels and not new:
+    if old or child.source == "fork" and task.id != NULL_TASK:
         return "uncommitted", ""
     if task.id == NULL_TASK or task.name == f"({child.source})":
-        return ("uncommitted", "") if old else ("committed", "")  # applied before anything else is
-    if child.source == "fork" or not channels:
+        return "committed", ""  # what a caller gave is applied before anything else is
+    if not channels:
         return "uncommitted", ""
     if child.source == "update" and not channels & set(item.data["delta"]):
         ran = _ran(item, task, child)
-        if ran is not None and not (ran and old):
+        if ran is not None:
             return ("committed" if ran else "uncommitted"), ""
-    whose = f"{child.id} ({child.source})"
-    return "unknown", f"{whose} has new versions of what it wrote, and may have written that itself"
+    return (
+        "unknown",
+        f"the {child.source} that follows has new versions of all that it wrote, and may have written that itself",
+    )
 
 
 def _telling(item: Checkpoint, task: Task, child: Checkpoint) -> set[str]:
-    """The channels whose versions tell: routes are given new versions by being followed, too."""
+    """The channels whose versions tell: a route gets a new one by being followed, too, a join not with each write."""
     channels = {write.channel for write in task.output}
     if TASKS_CHANNEL not in item.versions and TASKS_CHANNEL not in child.versions:
         channels.discard(TASKS_CHANNEL)  # before it was a channel, packets had no version
-    return {c for c in channels if not c.startswith("branch:to:")} or channels
+    return {c for c in channels if not c.startswith(("branch:to:", "join:"))} or channels
 
 
 def _ran(item: Checkpoint, task: Task, child: Checkpoint) -> bool | None:
@@ -90,5 +103,7 @@ def _ran(item: Checkpoint, task: Task, child: Checkpoint) -> bool | None:
     if task.sent or not task.how or task.name.startswith("("):
         return None
     before, after = item.data["seen"].get(task.name, {}), child.data["seen"].get(task.name, {})
-    news = {channel: version for channel, version in after.items() if before.get(channel) != version}
+    news = {
+        channel: version for channel, version in after.items() if before.get(channel) != version
+    }
     return bool(news) and all(item.versions.get(c) == version for c, version in news.items())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Union
+from typing import TypeAlias
 
 from pytest_lineage.show.thread import Checkpoint, Namespace, Thread, total
 
@@ -80,7 +80,7 @@ class Fold:
         self.open += other.open
 
 
-Item = Union[Node, Fold]
+Item: TypeAlias = "Node | Fold"
 
 
 @dataclass
@@ -102,7 +102,9 @@ class Spaces:
     open: int
 
 
-def fold(thread: Thread, full: bool = False, near: set[str] | None = None) -> list[Section | Spaces]:
+def fold(
+    thread: Thread, full: bool = False, near: set[str] | None = None
+) -> list[Section | Spaces]:
     """The picture of a thread. `full` folds nothing; `near` (see `around`) folds all that is not in it."""
     if near is not None:
         spaces = [space for space in thread.namespaces if _touches(space, near)]
@@ -149,9 +151,7 @@ def _spaces(thread: Thread) -> tuple[list[Namespace], list[Section | Spaces]]:
     for label, alike in groups.items():
         items = [item for space in alike for item in space.checkpoints]
         size = total(size for item in items for size in (item.size, item.writes_size))
-        hidden.append(
-            Spaces(label, len(alike), len(items), size, sum(item.hot for item in items))
-        )
+        hidden.append(Spaces(label, len(alike), len(items), size, sum(item.hot for item in items)))
     return [space for space in thread.namespaces if space.name in kept], hidden
 
 
@@ -249,10 +249,10 @@ class _Lanes:
             ends = frame.at == len(frame.lane)
             item = frame.lane[frame.at - ends]
             left = len(frame.lane) - 1 - frame.at
-            if not ends and frame.at >= frame.forced and (frame.at or worth == 1):
-                if folds(item, left):
-                    frame.at, frame.run = frame.at + 1, frame.run + 1
-                    continue
+            may = not ends and frame.at >= frame.forced and (frame.at or worth == 1)
+            if may and folds(item, left):
+                frame.at, frame.run = frame.at + 1, frame.run + 1
+                continue
             if 0 < frame.run < worth:
                 frame.forced, frame.at, frame.run = frame.at, frame.at - frame.run, 0
                 continue
@@ -294,10 +294,9 @@ class _Lanes:
         return lanes
 
     def _lane(self, start: Checkpoint) -> list[Checkpoint]:
-        lane, next = [], start
-        while next is not None:
-            lane.append(next)
-            next = self._main.get(next.id)
+        lane = [start]
+        while (item := self._main.get(lane[-1].id)) is not None:
+            lane.append(item)
         return lane
 
     def _line(self, head: Checkpoint) -> set[str]:

@@ -79,7 +79,10 @@ class Names:
         for channel in item.data["sizes"]:
             if channel.startswith(_ROUTE):
                 name = channel.removeprefix(_ROUTE)
-                yield name, [("__pregel_pull", *triggers) for triggers in self._triggers(item, name)]
+                yield (
+                    name,
+                    [("__pregel_pull", *triggers) for triggers in self._triggers(item, name)],
+                )
             elif channel == "__start__":
                 yield "__start__", [("__pregel_pull", "__start__")]
 
@@ -131,11 +134,10 @@ def _hasher(item: Checkpoint) -> Callable[..., str] | None:
     step = str(item.step + 1)
     if item.data["v"] > 1:
         try:
-            from xxhash import xxh3_128_hexdigest as digest
+            from xxhash import xxh3_128_hexdigest
         except ImportError:
             return None
-    else:
-        digest = _sha1
+    digest: Callable[[bytes], str] = xxh3_128_hexdigest if item.data["v"] > 1 else _sha1
 
     def made(name: str, *parts: str) -> str:
         ns = f"{item.ns}|{name}" if item.ns else name

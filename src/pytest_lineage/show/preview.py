@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_lineage.report import model
 from pytest_lineage.report.style import clip, safe
 
-_WINDOW = 1900
-"""Characters of a text that are looked at; a report's redaction would cut longer ones by itself."""
+_BEYOND = 300
+"""Characters of a text that are looked at beyond those that are told, so that no half of a secret is told."""
 
 _SECRET = re.compile(r"(?i)(password|passwd|pwd|secret|token|api_?key|authorization)$")
 _LONGEST_KEY = 400
@@ -31,18 +33,31 @@ SHORT = Size(60, 3, 3)
 LONG = Size(1000, 40, 8)
 
 
+class _Room:
+    """What is left of the characters that a preview may take: whatever a value holds, no more is looked at."""
+
+    def __init__(self, size: Size) -> None:
+        self.text, self.items, self.depth = size
+        self.left = 2 * size.text
+
+    def take(self, text: str) -> str:
+        """Note that a text was told."""
+        self.left -= len(text) + 1
+        return text
+
+
 def preview(value: Any, size: Size = SHORT) -> str:
     """`value` as one printable line of at most ``size.text`` characters. Never raises."""
     try:
-        text = _text(value, size, 0)
+        text = _text(value, _Room(size), 0)
     except Exception:
         text = _kind(value)
-    return clip(safe(_redacted(text)), size.text)
+    return clip(safe(text), size.text)
 
 
-def key(text: Any) -> str:
+def key(name: Any) -> str:
     """An id or a name, kept whole unless it is very long; equal texts stay equal, others stay different."""
-    text = text if isinstance(text, str) else repr(text)
+    text: str = str(name) if isinstance(name, str) else repr(name)
     if len(text) <= _LONGEST_KEY:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -61,37 +76,40 @@ def amount(size: int | None) -> str:
     raise AssertionError
 
 
-def _text(value: Any, size: Size, depth: int) -> str:
+def _text(value: Any, size: _Room, depth: int) -> str:
+    if size.left <= 0:
+        return "…"
     if value is None or isinstance(value, (bool, float)):
-        return repr(value)
+        return size.take(repr(value))
     if isinstance(value, enum.Enum):
-        return f"{type(value).__name__}.{value.name}"
+        return size.take(f"{type(value).__name__}.{value.name}")
     if isinstance(value, int):
-        return str(value) if abs(value) < 10**40 else f"<int of {value.bit_length():,} bits>"
+        small = abs(value) < 10**40
+        return size.take(str(value) if small else f"<int of {value.bit_length():,} bits>")
     if isinstance(value, str):
-        return _string(value, size.text)
+        return size.take(_string(value, size.text))
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return f"<{len(value):,} bytes>"
+        return size.take(f"<{len(value):,} bytes>")
     if depth >= size.depth:
-        return _kind(value)
+        return size.take(_kind(value))
     if isinstance(value, Mapping):
         shown = _pairs(value.items(), len(value), size, depth, "{}: {}")
         return "{" + shown + "}"
     if isinstance(value, (list, tuple, set, frozenset)):
         return _items(value, size, depth)
-    return _thing(value, size, depth)
+    return size.take(_thing(value, size, depth))
 
 
 def _string(value: str, most: int) -> str:
-    shown = _redacted(value[:_WINDOW])
+    shown = _redacted(value[: most + _BEYOND])
     if len(value) <= most:
         return repr(str(shown))
     return f"{str(shown)[:most]!r}… ({len(value):,} characters)"
 
 
-def _items(value: Any, size: Size, depth: int) -> str:
-    left, right = {list: "[]", tuple: "()"}.get(type(value), "{}")
-    parts = []
+def _items(value: Any, size: _Room, depth: int) -> str:
+    left, right = "[]" if isinstance(value, list) else "()" if isinstance(value, tuple) else "{}"
+    parts: list[str] = []
     for item in value:
         if len(parts) == size.items:
             parts.append(f"… {len(value) - size.items:,} more")
@@ -101,8 +119,8 @@ def _items(value: Any, size: Size, depth: int) -> str:
     return f"{name}{left}{', '.join(parts)}{right}"
 
 
-def _pairs(pairs: Any, count: int, size: Size, depth: int, form: str) -> str:
-    parts = []
+def _pairs(pairs: Any, count: int, size: _Room, depth: int, form: str) -> str:
+    parts: list[str] = []
     for name, item in pairs:
         if len(parts) == size.items:
             parts.append(f"… {count - size.items:,} more")
@@ -114,7 +132,7 @@ def _pairs(pairs: Any, count: int, size: Size, depth: int, form: str) -> str:
     return ", ".join(parts)
 
 
-def _thing(value: Any, size: Size, depth: int) -> str:
+def _thing(value: Any, size: _Room, depth: int) -> str:
     """A value of a class: its fields where the class declares them; its own code is not asked."""
     name = type(value).__name__
     if isinstance(value, BaseException):
@@ -122,7 +140,9 @@ def _thing(value: Any, size: Size, depth: int) -> str:
     fields = dict(_fields(value))
     if not fields:
         return _kind(value)
-    if "content" in fields and "type" in fields:  # a message says more by its words than by its fields
+    if name == "Send" and {"node", "arg"} <= set(fields):
+        return f"Send({fields['node']!r}, {_text(fields['arg'], size, depth + 1)})"
+    if {"content", "type"} <= set(fields):  # a message: its words say more than its fields
         calls = [call.get("name") for call in fields.get("tool_calls") or ()]
         more = f", calls {', '.join(map(str, calls[: size.items]))}" if calls else ""
         return f"{name}({_text(fields['content'], size, depth + 1)}{more})"
@@ -141,7 +161,15 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _redacted(text: str) -> str:
-    return str(model.redact(text))
+    """The text as reports show it. Most texts hold nothing that could be a secret, and the search is slow."""
+    if "://" in text or "=" in text or _home() in text:
+        return str(model.redact(text))
+    return text
+
+
+@functools.cache
+def _home() -> str:
+    return str(Path.home())
 
 
 def _kind(value: Any) -> str:

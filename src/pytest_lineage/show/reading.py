@@ -16,7 +16,7 @@ from pytest_lineage.doors import _brief
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
 from pytest_lineage.show.preview import LONG, SHORT, key, preview
-from pytest_lineage.show.sources import source
+from pytest_lineage.show.sources import SqliteFile, source
 from pytest_lineage.targets import TargetError
 
 TASKS = "__pregel_tasks"
@@ -75,6 +75,9 @@ class Reader:
             self._beat.op(len(summary.rows))
 
         stopped = self._each({"configurable": config}, limit, take)
+        factory = self._target.factory
+        if isinstance(factory, SqliteFile) and factory.written():
+            raise TargetError(f"{self._target.name}: was written while it was read; run it again")
         if stopped and not summary.rows:
             raise TargetError(f"{self._target.name}: list() raised {stopped}")
         answer: dict[str, Any] = {

@@ -25,7 +25,7 @@ def source(text: str) -> Target:
     if text.startswith(_SCHEMES):
         return Target(lambda: _postgres(text), "PostgreSQL")
     if _is_database(text):
-        return Target(lambda: _sqlite(Path(text)), text)
+        return Target(SqliteFile(Path(text)), text)
     if text in builtin.NAMES:
         raise TargetError(
             f"{text} is built in: it opens a new and empty store each time, so no thread is there. Name what holds "
@@ -53,27 +53,62 @@ def _is_database(text: str) -> bool:
     return False
 
 
-@contextmanager
-def _sqlite(path: Path) -> Iterator[Any]:
-    """LangGraph's SQLite saver over a connection that can write nothing, told that its tables are there."""
-    module = builtin._need("langgraph.checkpoint.sqlite", "sqlite")
-    uri = f"{path.resolve().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+class SqliteFile:
+    """Factory of LangGraph's SQLite saver over a file, on a connection that can write nothing.
+
+    Even a reader leaves files beside a database in WAL mode, of its own user. Where no writer has it open (there is
+    no ``-wal``), it is therefore opened as immutable; whether that was so is asked when all is read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._before: tuple[int, int] | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[Any]:
+        """Open it. The saver is told that its tables are there: it would make them at the first call."""
+        module = builtin._need("langgraph.checkpoint.sqlite", "sqlite")
+        with closing(sqlite3.connect(self._uri(), uri=True, check_same_thread=False)) as connection:
+            columns = self._columns(connection)
+            saver = module.SqliteSaver(connection)
+            saver.is_setup = True
+            if hasattr(saver, "_has_task_path"):  # which its setup finds out
+                saver._has_task_path = "task_path" in columns
+            yield saver
+
+    def written(self) -> bool:
+        """Whether somebody wrote while it was open as immutable: what was read may be wrong then."""
+        return self._before is not None and (self._before != self._stat() or self._wal().exists())
+
+    def _uri(self) -> str:
+        uri = f"{self.path.resolve().as_uri()}?mode=ro"
+        with self.path.open("rb") as file:
+            wal_mode = file.read(20)[18:20] == b"\x02\x02"
+        if not wal_mode or self._wal().exists():
+            return uri
+        self._before = self._stat()
+        return f"{uri}&immutable=1"
+
+    def _columns(self, connection: sqlite3.Connection) -> list[str]:
+        """The columns of its writes."""
         try:
             connection.execute("PRAGMA query_only = ON")
-            columns = {
+            found = {
                 table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
                 for table in ("checkpoints", "writes")
             }
         except sqlite3.Error as error:
-            raise TargetError(f"{path}: is no readable SQLite database: {error}") from None
-        if "checkpoint_ns" not in columns["checkpoints"] or not columns["writes"]:
-            raise TargetError(f"{path}: holds no checkpoints of langgraph-checkpoint-sqlite")
-        saver = module.SqliteSaver(connection)
-        saver.is_setup = True  # it would create tables at the first call
-        if hasattr(saver, "_has_task_path"):  # which its setup finds out
-            saver._has_task_path = "task_path" in columns["writes"]
-        yield saver
+            raise TargetError(f"{self.path}: is no readable SQLite database: {error}") from None
+        if "checkpoint_ns" not in found["checkpoints"] or not found["writes"]:
+            raise TargetError(f"{self.path}: holds no checkpoints of langgraph-checkpoint-sqlite")
+        return found["writes"]
+
+    def _wal(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-wal")
+
+    def _stat(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns
 
 
 @contextmanager

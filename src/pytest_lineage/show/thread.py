@@ -187,6 +187,7 @@ def build(thread: str, rows: Sequence[dict[str, Any]], cut: bool = False) -> Thr
         names.give(item)
     for item in made.checkpoints:
         commits.judge(item)
+    commits.settle(made)
     return made
 
 

@@ -1,0 +1,241 @@
+"""A whole script for a broken graph law."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from lineage_conformance.scenario import Act, Scenario
+from pytest_lineage.report.scripting.arguments import Line
+from pytest_lineage.report.scripting.assembly import _ascii, _joined
+from pytest_lineage.report.scripting.literals import WIDTH, broken
+from pytest_lineage.report.scripting.openings import Opening
+from pytest_lineage.report.scripting.scenes import nodes
+from pytest_lineage.report.scripting.scenes.acts import Acts
+from pytest_lineage.report.scripting.scenes.asserts import LIVE, Check
+from pytest_lineage.report.scripting.scenes.writer import Writer
+from pytest_lineage.report.scripting.subject import ScriptError
+
+WANTED = 25
+"""Lines that a script should have."""
+
+MOST = 40
+"""Lines that it may have: a graph with subgraphs or a stopped run needs its nodes, which no call stands for."""
+
+LEVELS = 4
+"""0: with blank rows; 1: without; 2: a title of one row; 3: short lines share a row."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BrokenScene:
+    """What a graph script is about: the law, the face, the scenario, and the first difference."""
+
+    law: str
+    level: str
+    sentence: str
+    face: str
+    scenario: Scenario
+    difference: Mapping[str, Any]
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> BrokenScene:
+        """Read a row of a report. Raises `ScriptError` for one without a difference or of another format."""
+        evidence = row["evidence"]
+        if not evidence.get("differences"):
+            raise ScriptError(f"{row['law']}[{row['face']}] left no difference that a script can show")
+        try:
+            scenario = Scenario.from_json(evidence["program"])
+        except ValueError as error:
+            raise ScriptError(f"the scenario of {row['law']} cannot be read: {error}") from None
+        return cls(
+            str(row["law"]), str(row["level"]), str(row.get("sentence", "")), str(row["face"]), scenario,
+            evidence["differences"][0],
+        )  # fmt: skip
+
+
+def scene_script(what: BrokenScene, made: Opening) -> str:
+    """The script. Raises `ScriptError` with the reason where there can be none."""
+    shortest: list[str] = []
+    try:
+        for level in range(LEVELS):
+            shortest = _lines(what, made, level)
+            if len(shortest) <= WANTED:
+                break
+    except ScriptError as error:
+        raise ScriptError(f"{what.law}: {error}") from None
+    if len(shortest) > MOST:
+        raise ScriptError(f"{what.law} needs {len(shortest)} lines, more than anybody reads")
+    return "\n".join(shortest) + "\n"
+
+
+def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
+    index = what.difference["op"]
+    acts = what.scenario.acts
+    if not isinstance(index, int) or not 0 <= index < len(acts):
+        raise ScriptError(f"there is no action {index}")
+    if any(act.stop == "crash" for act in acts[: index + 1]):
+        raise ScriptError("a process ends in the middle of a run, which a script cannot do to itself")
+    slow = {name.partition(":")[2] for act in acts for name in act.hold if name.startswith("write:")}
+    case = dataclasses.replace(what.scenario, acts=tuple(map(_let_go, acts[: index + 1])))
+    writer = Writer(case, what.face == "async" or made.is_async)
+    writer.migrates = what.law == "graph_delta.migration"
+    if writer.migrates:
+        writer.builder = "build(Annotated[list, operator.add])"
+    field = str(what.difference["at"]).partition(":")[2]
+    does = Acts(writer, field in LIVE)
+    writer.stored = field == "stored"
+    _head(writer, case, does)
+    head, writer.lines = writer.lines, []
+    _body(writer, made, what, case, does, sorted(slow))
+    return _assembled(what, made, writer, head, level)
+
+
+def _head(writer: Writer, case: Scenario, does: Acts) -> None:
+    """What stands before the saver is opened: state, tools, graph."""
+    lists = "ran"
+    values = "[]"
+    if writer.streamed():
+        lists, values = "ran, seen", "[], []"
+    writer.say(f"{lists} = {values}", simple=True)
+    if writer.held():
+        writer.say("held = set()", simple=True)
+    if does.again:
+        writer.say("known = {}", simple=True)
+    if does.live and writer.streamed():
+        writer.say("live = {}", simple=True)
+    nodes.work(writer)
+    nodes.state(writer)
+    nodes.graph(writer)
+    if writer.migrates:
+        writer.say("return builder")
+        writer.depth = 0
+    does.helper()
+
+
+def _let_go(act: Act) -> Act:
+    """The action without a hold on writes: a slow saver says the same."""
+    only = act.hold and all(name.startswith("write:") for name in act.hold) and not act.stop
+    return dataclasses.replace(act, hold=(), until=()) if only else act
+
+
+def _body(
+    writer: Writer, made: Opening, what: BrokenScene, case: Scenario, does: Acts, slow: list[str]
+) -> None:
+    """What is done with the graph, from opening the saver on."""
+    if writer.is_async:
+        writer.need("asyncio")
+        writer.say("async def main():")
+        writer.depth = 1
+    _open(writer, made, 0)
+    _watch(writer, case, slow)
+    nodes.compiled(writer)
+    if case.acts:
+        does.config(case.acts[0])
+    does.asker()
+    for number, act in enumerate(case.acts[:-1]):
+        if act.op == "reopen":
+            _open(writer, made, number)
+            nodes.compiled(writer)
+        else:
+            does.do(number, act)
+        if writer.migrates and number == 0:
+            writer.builder = "build(Annotated[list, DeltaChannel(extend)])"
+            nodes.compiled(writer)
+    Check(writer, does, what.difference).add(case.acts[-1])
+    writer.say('print("PASS")', simple=True)
+
+
+def _open(writer: Writer, made: Opening, number: int) -> None:
+    note = f"  # {made.note}" if made.note and not number else ""
+    if made.manner in ("with", "async with"):
+        writer.say(f"{made.manner} {made.expression} as saver:{note}")
+        writer.depth += 1
+    else:
+        wait = "await " if made.manner == "await" else ""
+        writer.say(f"saver = {wait}{made.expression}{note}", simple=not note)
+    for line in made.after:
+        writer.say(line.replace("{saver}", "saver"), simple=True)
+
+
+def _watch(writer: Writer, case: Scenario, slow: list[str]) -> None:
+    """A saver that refuses a tool's write once, or that is slow to store it."""
+    say = writer.say
+    refused = [name for act in case.acts for name in act.fails]
+    if not refused and not slow:
+        return
+    if slow and not writer.is_async:
+        raise ScriptError("it holds a write of a sync run, which takes a thread of its own")
+    writer.need("functools")
+    half = "a" if writer.is_async else ""
+    wait = "await " if writer.is_async else ""
+    found = f'("log", ["{[*refused, *slow][0]}"]) in [*writes]'
+    say(f"put_writes, calls = saver.{half}put_writes, []")
+    say("@functools.wraps(put_writes)")
+    say(writer.define("watched(config, writes, *args, **kwargs)"))
+    if refused:
+        say(f"if {found} and not calls:", 1)
+        say('calls.append("refused")', 2, simple=True)
+        say('raise OSError("the disk is full")', 2, simple=True)
+        say(f"{wait}put_writes(config, writes, *args, **kwargs)", 1)
+        say(f"saver.{half}put_writes = watched", simple=True)
+        return
+    say(f"for _ in range(50 if {found} else 0): await asyncio.sleep(0)  # a slow store", 1)
+    say("await put_writes(config, writes, *args, **kwargs)", 1)
+    say('calls.append(("writes", config["configurable"]["checkpoint_id"]))', 1)
+    say("put = saver.aput")
+    say("@functools.wraps(put)")
+    say("async def noted(config, *args, **kwargs):")
+    say("made = await put(config, *args, **kwargs)", 1)
+    say('calls.append(("put", config["configurable"].get("checkpoint_id")))', 1)
+    say("return made", 1)
+    say("saver.aput, saver.aput_writes = noted, watched")
+
+
+def _assembled(
+    what: BrokenScene, made: Opening, writer: Writer, head: list[Line], level: int
+) -> list[str]:
+    imports = dict.fromkeys((*made.imports, *writer.imports))
+    for line in [line for line in imports if line.startswith("from ")]:
+        module, _, given = line.removeprefix("from ").partition(" import ")
+        writer.use(module, *given.split(", "))
+        del imports[line]
+    for module, names in writer.names.items():
+        imports[f"from {module} import {', '.join(sorted(names))}"] = None
+    title = f"# {what.law} ({what.level}): {what.sentence}"
+    rows = textwrap.wrap(
+        _ascii(title), WIDTH, subsequent_indent="#   ", max_lines=1 if level > 1 else 2
+    )
+    plain = sorted(line.removeprefix("import ") for line in imports if line.startswith("import "))
+    rows += [f"import {', '.join(plain)}"] if plain else []
+    rows += sorted(line for line in imports if line.startswith("from "))
+    rows += ["", *made.before] if made.before else []
+    tail = writer.lines
+    if level > 2:
+        head, tail = _folded(_joined(head)), _folded(_joined(tail))
+    for part in (head, tail):
+        rows.append("")
+        rows += [row for line in part for row in broken("    " * line.depth + _ascii(line.text))]
+    if writer.is_async:
+        rows += ["", "asyncio.run(main())"]
+    return [row for row in rows if row] if level else rows
+
+
+def _folded(lines: list[Line]) -> list[Line]:
+    """One-line functions and blocks on the row of their head, where they fit."""
+    made: list[Line] = []
+    for at, line in enumerate(lines):
+        last = made[-1] if made else None
+        after = lines[at + 1] if at + 1 < len(lines) else None
+        alone = after is None or after.depth < line.depth
+        head = last is not None and last.text.endswith(":") and last.depth == line.depth - 1
+        block = line.text.endswith(":") or line.text.startswith(("if ", "for ", "while ", "with "))
+        if last and head and alone and not block:
+            text = f"{last.text} {line.text}"
+            if len(text) + 4 * last.depth <= WIDTH:
+                made[-1] = Line(text, last.depth, simple=False)
+                continue
+        made.append(line)
+    return made
+

@@ -1,0 +1,343 @@
+"""The graph of a scenario as source: state, what the tools do, and how they are joined."""
+
+from __future__ import annotations
+
+import inspect
+
+from lineage_conformance.graphs.shape import Shape, Tool
+from pytest_lineage.report.scripting.scenes.writer import Writer, listed
+from pytest_lineage.report.scripting.subject import ScriptError
+
+
+def state(writer: Writer) -> None:
+    """The state: only the channels that the scenario is about."""
+    shape = writer.scenario.shape
+    if shape.layout.startswith("functional"):
+        return
+    writer.need("operator")
+    writer.use("typing", "Annotated", "TypedDict")
+    writer.use("langgraph.graph", "StateGraph", "START")
+    fields = ['"log": Annotated[list, operator.add]']
+    if shape.child:
+        fields.append('"last": str')
+    if shape.layout == "send":
+        fields.append('"round": int')
+    if writer.stored:
+        writer.use("langgraph.channels.untracked_value", "UntrackedValue")
+        fields.append('"cursor": Annotated[str, UntrackedValue(str, guard=False)]')
+    if shape.delta:
+        fields.append('"deltas": deltas')
+    text = ", ".join(fields)
+    if shape.delta:
+        writer.use("langgraph.channels.delta", "DeltaChannel")
+        writer.say("def extend(state, writes):")
+        writer.say("return [*(state or []), *(item for write in writes for item in write)]", 1)
+        if writer.migrates:
+            writer.say("def build(deltas):")
+            writer.depth = 1
+        else:
+            writer.say("deltas = Annotated[list, DeltaChannel(extend)]", simple=True)
+    writer.say(f'State = TypedDict("State", {{{text}}})')
+
+
+def wrote(shape: Shape, items: str) -> str:
+    """The update that adds items to the log."""
+    return f'{{"log": {items}, "deltas": {items}}}' if shape.delta else f'{{"log": {items}}}'
+
+
+def work(writer: Writer) -> None:
+    """The function that every tool is: what it does depends on the tool's name."""
+    shape = writer.scenario.shape
+    asks = any(tool.questions for tool in shape.tools)
+    inner = any("subgraph" in tool.steps for tool in shape.tools)
+    if inner:
+        _inner(writer)
+        return
+    functional = shape.layout.startswith("functional")
+    if shape.layout == "send":
+        writer.say(writer.define("tools(call)"))
+        writer.say('name = call["name"]', 1, simple=True)
+    else:
+        writer.say(writer.define("work(name, state)"))
+    writer.say("ran.append(name)", 1, simple=True)
+    if asks:
+        writer.say("said = []", 1, simple=True)
+    _cases(writer, writer.tools)
+    text = "name"
+    if shape.rounds > 1:
+        writer.say('name += f"#{call[\'round\']}" if call["round"] > 1 else ""', 1, simple=True)
+    if asks:
+        text = "name + (\"=\" + \"+\".join(said) if said else \"\")"
+    _returned(writer, text, functional)
+
+
+def _returned(writer: Writer, text: str, functional: bool) -> None:
+    shape = writer.scenario.shape
+    if functional:
+        writer.say(f"return {text}", 1)
+        return
+    made = wrote(shape, f"[{text}]")
+    aside = [t.name for t in shape.tools if any(s.startswith("goto:") for s in t.steps)]
+    commands = [t.name for t in shape.tools if "command" in t.steps and t.name not in aside]
+    if aside:
+        writer.use("langgraph.types", "Command")
+        writer.say(f'if name in {listed(aside)}: return Command(update={made}, goto="aside")', 1)
+    if commands:
+        writer.use("langgraph.types", "Command")
+        writer.say(f"if name in {listed(commands)}: return Command(update={made})", 1)
+    writer.say(f"return {made}", 1)
+
+
+def _cases(writer: Writer, tools: tuple[Tool, ...]) -> None:
+    """What tools do before they return; those that do the same share their lines."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for tool in tools:
+        steps = tuple(s for s in tool.steps if s != "command" and not s.startswith("goto"))
+        groups.setdefault(steps, []).append(tool.name)
+    for steps, names in groups.items():
+        if not steps:
+            continue
+        deeper = 1
+        if len(names) < len(tools):
+            many = f"name in {listed(names)}" if len(names) > 1 else f"name == {names[0]!r}"
+            writer.say(f"if {many}:", 1)
+            deeper = 2
+        for step in _steps(steps):
+            _step(writer, step, deeper)
+
+
+def _steps(steps: tuple[str, ...]) -> list[str]:
+    """Steps with neighbouring ones of one kind put together: ``ask:2``, ``after:a,b``."""
+    made: list[str] = []
+    asked = 0
+    for step in steps:
+        kind, _, name = step.partition(":")
+        if kind == "after" and made and made[-1].startswith("after:"):
+            made[-1] += f",{name}"
+        elif kind == "ask":
+            asked += 1
+            if made and made[-1].startswith("ask:"):
+                made[-1] += f",{asked}"
+            else:
+                made.append(f"ask:{asked}")
+        else:
+            made.append(step)
+    return made
+
+
+def _step(writer: Writer, step: str, deeper: int) -> None:
+    kind, _, name = step.partition(":")
+    if kind == "after":
+        waits = " and ".join(writer.shows(each) for each in name.split(","))
+        condition = f"not ({waits})" if " and " in waits else waits.replace(" in ", " not in ", 1)
+        writer.say(f"{writer.until(condition)}  # until {name} is done", deeper)
+    elif kind == "raise":
+        test = f"if ran.count(name) <= {name}: " if name else ""
+        writer.say(f'{test}raise RuntimeError(f"{{name}} fails")', deeper)
+    elif kind == "ask":
+        writer.use("langgraph.types", "interrupt")
+        if "," in name:
+            numbers = f"({name.replace(',', ', ')})"
+            writer.say(f'said += [interrupt(f"{{name}}?{{n}}") for n in {numbers}]', deeper)
+        else:
+            writer.say(f'said.append(interrupt(f"{{name}}?{name}"))', deeper)
+    elif kind == "gate" and name in writer.held():
+        stuck(writer, repr(name), deeper)
+
+
+def stuck(writer: Writer, name: str, deeper: int) -> None:
+    """A line that hangs at a gate while it is held."""
+    if not writer.is_async:
+        raise ScriptError("it stops a sync run in the middle, which takes a process of its own")
+    writer.need("asyncio")
+    writer.say(f"if {name} in held: await asyncio.Event().wait()  # hangs here", deeper)
+
+
+def _inner(writer: Writer) -> None:
+    """Tools that call a subgraph: its first node only runs, its second does the rest."""
+    shape = writer.scenario.shape
+    if len({tool.steps[0] for tool in shape.tools if tool.steps}) > 1 or shape.rounds > 1:
+        raise ScriptError("tools with and without a subgraph would make it too long")
+    writer.use("typing", "TypedDict")
+    writer.say(writer.define("first(state)"))
+    writer.say('ran.append(state["name"] + ".first")', 1)
+    writer.say(writer.define("second(state)"))
+    writer.say('name, said = state["name"], []', 1)
+    rest = tuple(
+        Tool(t.name, t.steps[t.steps.index("subgraph") + 1 :])
+        for t in shape.tools
+        if "subgraph" in t.steps
+    )
+    _cases(writer, rest)
+    writer.say('return {"said": name + ("=" + "+".join(said) if said else "")}', 1)
+    writer.say('inner = StateGraph(TypedDict("Inner", {"name": str, "said": str}))', simple=True)
+    writer.say("inner.add_node(first)", simple=True)
+    writer.say("inner.add_node(second)", simple=True)
+    writer.say('inner.add_edge(START, "first")', simple=True)
+    writer.say('inner.add_edge("first", "second")', simple=True)
+    writer.say("inner = inner.compile()", simple=True)
+    if shape.layout == "send":
+        writer.say(writer.define("tools(call)"))
+        writer.say('name = call["name"]', 1, simple=True)
+    else:
+        writer.say(writer.define("work(name, state)"))
+    writer.say("ran.append(name)", 1, simple=True)
+    plain = [t.name for t in shape.tools if "subgraph" not in t.steps]
+    if plain:
+        writer.say(f"if name in {listed(plain)}: return {wrote(shape, '[name]')}", 1)
+    call = writer.wait('inner.invoke({"name": name})')
+    got = f'({call})["said"]' if writer.is_async else f'{call}["said"]'
+    writer.say(f"return {wrote(shape, f'[{got}]')}", 1)
+
+
+# -- joining -------------------------------------------------------------------------------------
+
+
+def graph(writer: Writer) -> None:
+    """The builder with its nodes and edges, called ``builder``."""
+    shape = writer.scenario.shape
+    if shape.layout.startswith("functional"):
+        _functional(writer)
+        return
+    schemas = _schemas(writer) if shape.child else ""
+    writer.say(f"builder = StateGraph(State{schemas})", simple=True)
+    if shape.layout == "send":
+        _send(writer)
+    else:
+        _edges(writer)
+
+
+def _add(writer: Writer, node: str, function: str) -> None:
+    writer.say(f'builder.add_node("{node}", {function})', simple=True)
+
+
+def _pass(writer: Writer, name: str, made: str) -> str:
+    """The function of a node that is no tool; one with a name of its own where a run stops in it."""
+    watched = [text for act in writer.scenario.acts for text in (*act.hold, *act.until)]
+    if not any(text in (name, f"reached:{name}") for text in watched):
+        return f"lambda state: {made}"
+    writer.say(writer.define(f"{name}(state)"))
+    writer.say(f'ran.append("{name}")', 1)
+    stuck(writer, repr(name), 1)
+    writer.say(f"return {made}", 1)
+    return name
+
+
+def _send(writer: Writer) -> None:
+    shape = writer.scenario.shape
+    writer.use("langgraph.graph", "END")
+    writer.use("langgraph.types", "Send")
+    payload = '{"name": n, "round": s["round"]}' if shape.rounds > 1 else '{"name": n}'
+    names = listed(t.name for t in shape.tools)
+    send = f'[Send("tools", {payload}) for n in {names}] if s["round"] <= {shape.rounds} else END'
+    model = f'{{"round": state.get("round", 0) + 1{_cursor(writer)}}}'
+    model = _pass(writer, "model", model)
+    review = _pass(writer, "review", '{"round": state["round"]}')
+    _add(writer, "model", model)
+    _add(writer, "review", review)
+    writer.say('builder.add_node("tools", tools)', simple=True)
+    pairs = '((START, "model"), ("model", "review"), ("tools", "model"))'
+    writer.say(f"for one, two in {pairs}: builder.add_edge(one, two)")
+    writer.say(f'builder.add_conditional_edges("review", lambda s: {send})')
+    if any(step.startswith("goto:") for tool in shape.tools for step in tool.steps):
+        _add(writer, "aside", f"lambda state: {wrote(shape, '[' + repr('aside') + ']')}")
+
+
+def _cursor(writer: Writer) -> str:
+    return ', "cursor": "model"' if writer.stored else ""
+
+
+def _edges(writer: Writer) -> None:
+    shape = writer.scenario.shape
+    writer.need("functools")
+    names = [tool.name for tool in shape.tools]
+    special = [n for n in names if n in (*shape.cached, *shape.handled)]
+    usual = [n for n in names if n not in special]
+    if usual:
+        loop = f"for name in {listed(usual)}: "
+        writer.say(f"{loop}builder.add_node(name, functools.partial(work, name))")
+    for name in special:
+        more = ""
+        if name in shape.cached:
+            writer.use("langgraph.types", "CachePolicy")
+            more += ', cache_policy=CachePolicy(key_func=lambda state: "same")'
+        if name in shape.handled:
+            handled = f"{name}.handled"
+            writer.say(f"def handled(state): ran.append({handled!r})")
+            more += ", error_handler=handled"
+        writer.say(f'builder.add_node("{name}", functools.partial(work, "{name}"){more})')
+    if shape.layout == "line":
+        pairs = list(zip(["START", *map(repr, names)], map(repr, names), strict=False))
+        joined = "".join(f"({one}, {two}), " for one, two in pairs).rstrip()
+        writer.say(f"for one, two in ({joined}): builder.add_edge(one, two)")
+        return
+    writer.say(f"for name in {listed(names)}: builder.add_edge(START, name)")
+    if shape.layout == "nested":
+        writer.use("langgraph.types", "Send")
+        said = wrote(shape, '[s["name"] + ".work"]')
+        writer.say(f'builder.add_node("work", lambda s: {said})')
+        writer.say(f"for name in {listed(names)}:")
+        writer.say("packet = functools.partial(lambda name, state: [Send(\"work\", {\"name\": name})], name)", 1)
+        writer.say('builder.add_conditional_edges(name, packet, ["work"])', 1)
+    elif shape.join:
+        tail = _pass(writer, "tail", wrote(shape, "['tail']"))
+        _add(writer, "tail", tail)
+        writer.say(f'builder.add_edge({names!r}, "tail")', simple=True)
+
+
+def _schemas(writer: Writer) -> str:
+    """What a child takes from its parent and gives back."""
+    from langgraph.graph import StateGraph
+
+    names = inspect.signature(StateGraph.__init__).parameters
+    new = "input_schema" in names
+    given, made = ("input_schema", "output_schema") if new else ("input", "output")
+    log = '"log": Annotated[list, operator.add]'
+    if writer.scenario.shape.delta:
+        log += ', "deltas": deltas'
+    writer.say('In = TypedDict("In", {"last": str})', simple=True)
+    writer.say(f'Out = TypedDict("Out", {{{log}}})', simple=True)
+    return f", {given}=In, {made}=Out"
+
+
+def _functional(writer: Writer) -> None:
+    shape = writer.scenario.shape
+    writer.use("langgraph.func", "entrypoint", "task")
+    for tool in shape.tools:
+        writer.say("@task")
+        writer.say(writer.define(f"{tool.name}(text)"))
+        wait = "await " if writer.is_async else ""
+        writer.say(f'return {wait}work("{tool.name}", text)', 1)
+    wait = "await " if writer.is_async else ""
+    end = "" if writer.is_async else ".result()"
+    names = ", ".join(tool.name for tool in shape.tools)
+    writer.say(writer.define("flow(text)"))
+    if shape.layout == "functional-line":
+        one_by_one = ", ".join(f"{wait}{tool.name}(text){end}" for tool in shape.tools)
+        writer.say(f"return [{one_by_one}]", 1)
+    else:
+        started = f"[start(text) for start in ({names},)]"
+        writer.say(f"return [{wait}future{end} for future in {started}]", 1)
+
+
+def compiled(writer: Writer) -> None:
+    """The lines that make ``graph`` of the builder and ``saver``."""
+    shape = writer.scenario.shape
+    if shape.layout.startswith("functional"):
+        writer.say("graph = entrypoint(checkpointer=saver)(flow)", simple=True)
+        return
+    more = f", interrupt_before={list(shape.before)!r}" if shape.before else ""
+    if shape.cached:
+        writer.use("langgraph.cache.memory", "InMemoryCache")
+        more += ", cache=InMemoryCache()"
+    if not shape.child:
+        writer.say(f"graph = {writer.builder}.compile(checkpointer=saver{more})", simple=True)
+        return
+    own = "checkpointer=True" if shape.child == "own" else ""
+    tail = wrote(shape, "['tail']")
+    writer.say("parent = StateGraph(State)", simple=True)
+    writer.say(f'parent.add_node("sub", builder.compile({(own + more).lstrip(", ")}))', simple=True)
+    writer.say(f'parent.add_node("tail", lambda state: {tail})', simple=True)
+    writer.say('parent.add_edge(START, "sub")', simple=True)
+    writer.say('parent.add_edge("sub", "tail")', simple=True)
+    writer.say("graph = parent.compile(checkpointer=saver)", simple=True)

@@ -1,0 +1,97 @@
+"""What the parts of a scenario's script share: the lines so far, imports, and which half is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineage_conformance.graphs.shape import Tool
+from lineage_conformance.scenario import Scenario
+from pytest_lineage.report.scripting.arguments import Line
+from pytest_lineage.report.scripting.subject import ScriptError
+
+WAIT = 0.001
+"""Seconds between two looks of a loop that waits for a condition."""
+
+
+@dataclass
+class Writer:
+    """Collects lines on the sync or the async half."""
+
+    scenario: Scenario
+    is_async: bool
+    imports: dict[str, None] = field(default_factory=dict)
+    names: dict[str, dict[str, None]] = field(default_factory=dict)
+    lines: list[Line] = field(default_factory=list)
+    depth: int = 0
+    builder: str = "builder"
+    """What makes the graph's builder."""
+    stored: bool = False
+    """Whether the script asks what is stored: then the state has an untracked channel."""
+    migrates: bool = False
+    """Whether the graph is built twice: with a plain channel, then with a delta channel."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of the graph."""
+        return self.scenario.shape.tools
+
+    def say(self, text: str, deeper: int = 0, simple: bool = False) -> None:
+        """Add a line; a simple one may share its row with its neighbours."""
+        self.lines.append(Line(text, self.depth + deeper, simple))
+
+    def need(self, *modules: str) -> None:
+        """Import modules at the top."""
+        self.imports.update(dict.fromkeys(f"import {module}" for module in modules))
+
+    def use(self, module: str, *names: str) -> None:
+        """Import names of a module at the top."""
+        self.names.setdefault(module, {}).update(dict.fromkeys(names))
+
+    def wait(self, call: str) -> str:
+        """The expression that calls a method of the graph or the saver on this half: ``graph.invoke(x)``."""
+        head, _, rest = call.partition(".")
+        return f"await {head}.a{rest}" if self.is_async else call
+
+    def define(self, head: str) -> str:
+        """The head of a function."""
+        return f"async def {head}:" if self.is_async else f"def {head}:"
+
+    def until(self, condition: str) -> str:
+        """A loop that waits until a condition does not hold any more."""
+        if self.is_async:
+            self.need("asyncio")
+            return f"while {condition}: await asyncio.sleep(0)"
+        self.need("time")
+        return f"while {condition}: time.sleep({WAIT})"
+
+    def held(self) -> dict[str, bool]:
+        """Gates that some run is stopped at, by their names."""
+        return {name: True for act in self.scenario.acts for name in act.hold}
+
+    def streamed(self) -> bool:
+        """Whether the script must know what a run has accepted while it is still going on."""
+        steps = (step for tool in self.tools for step in tool.steps)
+        return any(step.startswith("after:") for step in steps) or any(
+            act.until for act in self.scenario.acts
+        )
+
+    def shows(self, tool: str) -> str:
+        """The text that is in a run's updates as soon as a tool's result, or its question, is accepted."""
+        made = next((t for t in self.tools if t.name == tool), None)
+        if made is None:
+            raise ScriptError(f"there is no tool {tool}")
+        if tool in self.scenario.shape.handled:
+            return f'"{tool}.handled" in ran'
+        if "raise" in made.steps:
+            raise ScriptError(f"it waits until the error of {tool} is stored, which no update shows")
+        first = made.questions[0] if made.questions else made.name
+        return f"\"'{first}'\" in str(seen)"
+
+
+def listed(items: Any) -> str:
+    """Source of something that gives these names: a text where each is one letter."""
+    names = tuple(items)
+    if all(len(name) == 1 for name in names):
+        return f'"{"".join(names)}"'
+    return repr(names)

@@ -1,0 +1,102 @@
+"""The transfer laws hold on a strict ledger and on the reference, and each is the first to notice a mutant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+
+from lineage_conformance import law as laws
+from lineage_conformance import strategies
+from lineage_conformance.contracts import transfer as contract
+from lineage_conformance.law import Verdict
+from lineage_conformance.laws.transfer_case import DEEDS, History, Step, text
+from lineage_conformance.laws.transfer_steps import Play
+from lineage_conformance.transfer_fakes import ABILITIES, OUTCOMES
+from tests.conftest import KILL
+from tests.mutants import kit, transfer_kit
+from tests.mutants import transfer as mutants
+from tests.mutants import transfer_stores as others
+
+assert mutants.__all__
+assert others.__all__
+
+
+@pytest.mark.parametrize("mutant", transfer_kit.MUTANTS, ids=lambda m: f"{m.kills}-{m.name}")
+def test_mutant_is_killed(
+    mutant: transfer_kit.Mutant, record_property: Callable[[str, Any], None]
+) -> None:
+    record_property(KILL, (mutant.kills, mutant.name))
+    outcomes = transfer_kit.judge_all(mutant.make, mutant.face)
+    broken = kit.broken(outcomes)
+    assert mutant.kills in broken, f"{mutant.kills} does not notice {mutant.name}; broken: {broken}"
+    roots = kit.roots(broken)
+    assert roots[0] == mutant.kills, f"{roots[0]} is named as the cause; broken: {broken}"
+    unrelated = [
+        id
+        for id in broken
+        if id != mutant.kills
+        and id not in mutant.also
+        and not {mutant.kills, *mutant.also} & set(laws.causes(laws.get(id)))
+    ]
+    assert not unrelated, f"{mutant.name} also breaks {unrelated}"
+
+
+def test_every_law_has_a_mutant() -> None:
+    named = {mutant.kills for mutant in transfer_kit.MUTANTS}
+    assert {law.id for law in laws.all_laws("transfer")} == named
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+def test_all_laws_hold_on_a_strict_ledger(face: Any) -> None:
+    outcomes = transfer_kit.judge_all(transfer_kit.Ledger, face, "default")
+    failed = {id: o.reason for id, o in outcomes.items() if o.verdict is not Verdict.HOLDS}
+    assert not failed
+    assert len(outcomes) == len(transfer_kit.applicable())
+
+
+def test_histories_reach_every_type_status_and_resolution() -> None:
+    """What the generator never brings about is what no law was tried on."""
+    seen: set[tuple[str, str]] = set()
+    with transfer_kit.bench(transfer_kit.Ledger) as judge:
+        for case in strategies.programs("transfer", 300):
+            play = Play(judge.stores.bench("sync", lambda step: None, None))
+            assert not list(play.play(case))
+            for transfer in play.model.transfers:
+                seen.add(("type", transfer.type))
+                seen.update(("status", status) for status in transfer.moves)
+                seen.add(("resolution", str(transfer.resolution)))
+    assert {name for kind, name in seen if kind == "type"} == set(contract.TYPES)
+    assert {name for kind, name in seen if kind == "status"} == set(contract.STATUSES)
+    assert {name for kind, name in seen if kind == "resolution"} >= set(contract.RESOLUTIONS)
+
+
+def test_no_legal_move_leaves_a_settled_transfer() -> None:
+    assert {status for status, after in contract.MOVES.items() if not after} == {
+        "consumed",
+        "superseded",
+    }
+    assert {after for moves in contract.MOVES.values() for after in moves} == set(contract.STATUSES)
+
+
+def test_fakes_are_of_unlike_abilities() -> None:
+    assert len({repr(ability) for ability in ABILITIES.values()}) == len(ABILITIES)
+    assert "ok" in OUTCOMES
+
+
+def test_a_history_survives_json() -> None:
+    made = History((*[Step(do, 1, 2, 1, "how") for do in DEEDS],), 3)
+    assert History.from_json(made.to_json()) == made
+    with pytest.raises(ValueError, match="format"):
+        History.from_json({"format": 0, "ops": []})
+
+
+def test_smaller_histories_end() -> None:
+    case, steps = text("open:p1n1 run:p2=tool fork:t0n1=checkpoint run:t1p3 merge:t0"), 0
+    while (smaller := next(case.smaller(), None)) is not None:
+        case, steps = smaller, steps + 1
+    assert steps < 30
+    assert not case.steps
