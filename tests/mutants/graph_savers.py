@@ -129,12 +129,17 @@ class ForgetsAnswers(Reading):
 
 
 @saver("graph_interrupts.parallel-tasks-of-an-entrypoint")
-class OneQuestionOfATaskAtATime(Reading):
-    """Hides what a finished task of an entrypoint returned while another one waits."""
+class OneIdForAllOfAnEntrypoint(Reading):
+    """Loads every interrupt of a workflow without a state with one and the same id."""
 
     def changed(self, key: Any, made: Any) -> Any:
-        hides = {"__return__", "__interrupt__"} <= channels(made)
-        return only(made, lambda write: not hides or write[1] != "__return__")
+        if "log" in made.checkpoint["channel_values"]:
+            return made
+        writes = [
+            (t, c, [_renamed(item) for item in v] if c == "__interrupt__" else v)
+            for t, c, v in made.pending_writes
+        ]
+        return made._replace(pending_writes=writes)
 
 
 @saver("graph_interrupts.update-beside-an-answer-is-kept")

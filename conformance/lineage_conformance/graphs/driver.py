@@ -33,7 +33,8 @@ class Outcome:
     met: bool = True
     """Whether the condition was met before the run ended."""
     during: Any = None
-    """What `meanwhile` returned, called at the condition with the run still going on."""
+    """What `meanwhile` returned, called at the condition with the run still going on;
+    ``raised Type: message`` if it raised."""
     updates: list[Any] = field(default_factory=list)
 
 
@@ -120,7 +121,10 @@ class Driver:
         try:
             outcome.met = self.gates.wait(*until, since=since)
             if meanwhile is not None:
-                outcome.during = meanwhile()
+                try:
+                    outcome.during = meanwhile()
+                except Exception as error:
+                    outcome.during = f"raised {_brief(error)}"
             self.life.dead = stop == "crash"
         finally:
             self.gates.open_all()
@@ -154,7 +158,10 @@ class Driver:
                         0
                     )  # the cancel reaches the tasks before a held write may go on
                 if meanwhile is not None:
-                    outcome.during = await meanwhile()
+                    try:
+                        outcome.during = await meanwhile()
+                    except Exception as error:  # the run goes on, and ends as it would
+                        outcome.during = f"raised {_brief(error)}"
                 for _ in range(TURNS if not stop else 0):
                     await asyncio.sleep(0)
                 self.gates.open_all()

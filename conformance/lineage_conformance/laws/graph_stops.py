@@ -17,7 +17,9 @@ AT_PUT = ("put:2",)
 def _answered(case: Scenario, story: Story) -> Iterator[Diff]:
     for act, seen in zip(case.acts, story, strict=True):
         if act.stop and seen.met and (act.durability or case.durability) in ("sync", "async"):
-            yield from differ(seen, "during", "a checkpoint", "a checkpoint" if seen.during else seen.error)
+            got = str(seen.during or "nothing")
+            found = got if got.startswith(("raised", "nothing")) else "a checkpoint"
+            yield from differ(seen, "during", "a checkpoint", found)
 
 
 @graph_law(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lineage_reference.delta.blobs import Blob
-from lineage_reference.delta.stores import SqlStore
+from lineage_reference.delta.stores_sql import SqlStore
 from lineage_reference.delta.verification import Verified, averify, verify
 from lineage_reference.delta.wrapper import DeltaSaver
 

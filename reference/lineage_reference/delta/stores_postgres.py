@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from lineage_reference.delta.blobs import Pointer, Step, unpack_step
-from lineage_reference.delta.stores import RETENTION, SqlStore
+from lineage_reference.delta.stores import RETENTION
+from lineage_reference.delta.stores_sql import SqlStore
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS {schema}.threads (

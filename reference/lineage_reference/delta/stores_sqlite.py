@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lineage_reference.delta.blobs import Pointer, Step
-from lineage_reference.delta.stores import RETENTION, SqlStore
+from lineage_reference.delta.stores import RETENTION
+from lineage_reference.delta.stores_sql import SqlStore
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS threads (

@@ -12,7 +12,7 @@ from lineage_conformance.defects import Defect
 from pytest_lineage.report import model
 from pytest_lineage.report.block import block
 from pytest_lineage.report.gist import Failure
-from pytest_lineage.report.style import Style, pad, safe
+from pytest_lineage.report.style import Style, clip, pad, safe
 from pytest_lineage.repro import running
 from pytest_lineage.repro.running import ADVICE, Outcome
 from pytest_lineage.repro.stories import Story, entry, law_of
@@ -21,6 +21,9 @@ from pytest_lineage.run.rows import ONLY_FOR, Row
 FORMAT = 1
 LABEL = 14
 """Columns of the label at the left of a table."""
+
+SHORT, LONG = 240, 600
+"""Most characters of what a side did with a case, and of any cell. The trace has all of it."""
 
 WORDS = {
     "holds": "holds", "refused": "refuses cleanly", "broken": "BROKEN", "hangs": "HANGS",
@@ -180,14 +183,14 @@ def _told(row: Row | None) -> str:
 def _case(outcome: Outcome, case: Outcome) -> str:
     """What a side did with the case that shows the fault."""
     if outcome is case:
-        return f"goes wrong: {outcome.reason}"
+        return clip(f"goes wrong: {outcome.reason}", SHORT)
     if outcome.replayed is None:
         return "was not run"
     row = outcome.replayed
     if row.verdict == "holds":
         wanted = ((case.bad.evidence or {}).get("differences") or [{}])[0] if case.bad else {}
         what = f": {model.redact(str(wanted['expected']))}" if "expected" in wanted else ""
-        return f"as expected{what}"
+        return clip(f"as expected{what}", SHORT)
     return f"{WORDS.get(row.verdict, row.verdict)} {row.reason}".strip()
 
 
@@ -198,7 +201,8 @@ def _table(result: Result, style: Style) -> list[str]:
     lines = []
     for number, (label, cells) in enumerate(_rows(result)):
         parts = [
-            textwrap.wrap(safe(cell[:600]), width, break_on_hyphens=False) or [""] for cell in cells
+            textwrap.wrap(safe(cell[:LONG]), width, break_on_hyphens=False) or [""]
+            for cell in cells
         ]
         for row in range(max(map(len, parts))):
             shown = "  ".join(pad(part[row] if row < len(part) else "", width) for part in parts)
@@ -278,7 +282,9 @@ def markdown(result: Result) -> str:
     lines += ["| |" + "".join(f" {md.escape(o.plan.name)} |" for o in result.outcomes)]
     lines += ["|---|" + "---|" * len(result.outcomes)]
     for label, cells in list(_rows(result))[1:]:
-        lines.append(f"| {md.escape(label)} |" + "".join(f" {md.escape(c[:600])} |" for c in cells))
+        lines.append(
+            f"| {md.escape(label)} |" + "".join(f" {md.escape(c[:LONG])} |" for c in cells)
+        )
     for outcome in result.outcomes:
         if trace := _trace(result, outcome, style)[3:]:
             lines += ["", *md.fenced("\n".join(trace).rstrip())]

@@ -118,7 +118,7 @@ class AsksAgain(Turns):
 
 
 def updates_commit_nothing() -> str | None:
-    """Why one pass is enough: from some release of LangGraph 1 on, an update drops pending writes."""
+    """Why one pass is enough: from LangGraph 1.0.3 on, an update drops pending writes. None: it is not."""
 
     class State(TypedDict, total=False):
         log: Annotated[list[str], operator.add]

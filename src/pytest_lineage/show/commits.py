@@ -74,7 +74,7 @@ def _consumed(item: Checkpoint, task: Task, child: Checkpoint) -> tuple[str, str
         if old and not _ran(item, task, child):
             return "unknown", f"the step that follows has no new version of {', '.join(old[:3])}"
         return "committed", ""
-    if old or child.source == "fork" and task.id != NULL_TASK:
+    if old or (child.source == "fork" and task.id != NULL_TASK):
         return "uncommitted", ""
     if task.id == NULL_TASK or task.name == f"({child.source})":
         return "committed", ""  # what a caller gave is applied before anything else is
