@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ CURRENT = contract.unmet("langgraph>=1.2.20") is None
 def test_mutant_is_killed(
     mutant: kit.GraphMutant, record_property: Callable[[str, Any], None]
 ) -> None:
+    if mutant.name == "CancelStopsReads" and sys.version_info < (3, 11):
+        pytest.skip("tasks of Python 3.10 do not tell that they are being cancelled")
     law = laws.get(mutant.kills)
     record_property(KILL, (mutant.kills, mutant.name))
     outcome = kit.judge(mutant, law)

@@ -113,7 +113,9 @@ def test_what_is_missing_is_told_with_what_there_is(database: Path, shown: Shown
     code, out, err = shown(str(database), "--thread", "nope")
     assert (code, out) == (2, "")
     assert "no thread 'nope'; there are 'forked', 'paused'" in err
-    code, _, err = shown(str(database), "--thread", "paused", "--namespace", "x")
+    page = database.with_name("t.html")
+    code, _, err = shown(str(database), "--thread", "paused", "--namespace", "x", "-o", str(page))
+    assert not page.exists()
     assert code == 2
     assert "has no namespace 'x'; it has '" in err
 

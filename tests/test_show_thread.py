@@ -372,7 +372,9 @@ def test_mermaid_labels_hold_nothing_but_plain_characters_and_entities() -> None
             if label:
                 assert re.fullmatch(r"(?:[\w .,:+\-()/=]|#\d+;|<br/>)*", label[1])
             elif not line.strip().startswith("classDef"):
-                assert re.fullmatch(r"flowchart TD|  end|\s+\w+ (-->|-\.-|-\.->) \w+", line)
+                assert re.fullmatch(
+                    r"flowchart TD|  end|    direction TB|\s+\w+ (-->|-\.-|-\.->) \w+", line
+                )
 
 
 def test_a_chart_stays_below_what_viewers_take() -> None:

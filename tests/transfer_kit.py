@@ -7,7 +7,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lineage_reference.transfer import TransferBackend, Transfers, make, postgres_engine, sqlite_engine
+from lineage_reference.transfer import (
+    TransferBackend,
+    Transfers,
+    make,
+    postgres_engine,
+    sqlite_engine,
+)
 from lineage_reference.transfer.agent import AgentProvider
 from lineage_reference.transfer.scripted import agent, scripted
 

@@ -80,12 +80,55 @@ def fork_focus(draw: Draw) -> Scenario:
 
 @st.composite
 def subgraph_focus(draw: Draw) -> Scenario:
-    """A line of tools inside a child, some of which ask."""
-    steps = st.sampled_from([(), ("ask",), ("ask", "ask")])
+    """A line of tools inside a child, some of which ask, also in a subgraph of their own."""
+    steps = st.sampled_from([(), ("ask",), ("ask", "ask"), ("subgraph",), ("subgraph", "ask")])
     tools = [Tool(NAMES[n], draw(steps)) for n in range(draw(st.sampled_from([2, 3])))]
     acts = [invoke(), *(answer(answer_to(q)) for tool in tools for q in tool.questions)]
     child = draw(st.sampled_from(["shared", "own"]))
     return Scenario(Shape(tuple(tools), "line", child=child), tuple(acts), draw(MODES))
+
+
+@st.composite
+def memory_focus(draw: Draw) -> Scenario:
+    """Turns of a child, with memory of its own or without."""
+    names = NAMES[: draw(st.sampled_from([1, 2, 3]))]
+    shape = Shape(
+        tuple(Tool(name) for name in names), "line", child=draw(st.sampled_from(["own", "shared"]))
+    )
+    turns = draw(st.integers(1, 3))
+    return Scenario(shape, tuple(invoke(f"turn{n}") for n in range(turns)), draw(MODES))
+
+
+@st.composite
+def functional_focus(draw: Draw) -> Scenario:
+    """Tasks of an entrypoint, one by one, some of which ask or fail once."""
+    steps = st.sampled_from([(), ("ask",), ("ask", "ask")])
+    tools = [Tool(NAMES[n], draw(steps)) for n in range(draw(st.sampled_from([2, 1, 3, 5])))]
+    acts = [invoke(), *(answer(answer_to(q)) for tool in tools for q in tool.questions)]
+    if draw(st.booleans()):
+        tools.append(Tool("z", ("raise:1",)))
+        acts.append(go_on())
+    return Scenario(Shape(tuple(tools), "functional-line"), tuple(acts), draw(MODES))
+
+
+@st.composite
+def entrypoint_focus(draw: Draw) -> Scenario:
+    """Parallel tasks of an entrypoint that ask once or not at all, answered in the order that it waits in."""
+    steps = st.sampled_from([("ask",), ()])
+    tools = [Tool(NAMES[n], draw(steps)) for n in range(draw(st.sampled_from([2, 3, 5])))]
+    acts = [invoke(), *(answers(q) for tool in tools for q in tool.questions)]
+    return Scenario(Shape(tuple(tools), "functional"), tuple(acts), draw(MODES))
+
+
+@st.composite
+def bulk_focus(draw: Draw) -> Scenario:
+    """Updates in bulk, on a fresh thread or after a turn."""
+    names = NAMES[: draw(st.sampled_from([2, 1, 3]))]
+    shape = Shape(tuple(Tool(name) for name in names), "line")
+    notes = tuple(f"note{n}" for n in range(draw(st.integers(1, 4))))
+    first = [invoke()] if draw(st.booleans()) else [update("seed", as_node=names[0])]
+    bulk = Act("bulk", note=notes, as_node=draw(st.sampled_from(names)))
+    return Scenario(shape, (*first, bulk), draw(MODES))
 
 
 @st.composite
@@ -95,11 +138,15 @@ def delta_focus(draw: Draw) -> Scenario:
     shape = Shape(tuple(Tool(name) for name in names), "line", delta="delta")
     acts: list[Act] = [draw(st.sampled_from([invoke(), update("seed", as_node="a")]))]
     for number in range(draw(st.integers(1, 4))):
-        kind = draw(st.sampled_from(["turn", "update", "replay", "edit", "fork"]))
+        kind = draw(st.sampled_from(["turn", "update", "replay", "edit", "fork", "bulk", "delete"]))
         node = draw(st.sampled_from(names))
         ran = any(act.op == "invoke" for act in acts)
         if kind == "turn" or not ran:
             acts.append(invoke(f"turn{number}"))
+        elif kind == "bulk":
+            acts.append(Act("bulk", note=(f"one{number}", f"two{number}"), as_node=node))
+        elif kind == "delete":
+            acts += [Act("delete"), invoke(f"turn{number}")]
         elif kind == "update":
             acts.append(update(f"note{number}", as_node=node))
         elif kind == "replay":
@@ -127,7 +174,12 @@ def _stopped(draw: Draw, stop: str, modes: list[str]) -> Scenario:
 
 @st.composite
 def cancel_focus(draw: Draw) -> Scenario:
-    """A run that is cancelled with some tools finished and the others at a gate."""
+    """A run that is cancelled with some tools finished and the others at a gate, or in a node that is no tool."""
+    if draw(st.sampled_from([False, False, True])):
+        node = draw(st.sampled_from(["review", "model"]))
+        shape = Shape(tuple(Tool(name) for name in NAMES[: draw(st.sampled_from([1, 2, 3]))]))
+        act = invoke(hold=(node,), until=(f"reached:{node}",), stop="cancel")
+        return Scenario(shape, (act, go_on()), draw(st.sampled_from(["sync", "async"])))
     return _stopped(draw, "cancel", ["sync", "async"])
 
 
@@ -143,6 +195,10 @@ FOCUSES: dict[str, Callable[[], st.SearchStrategy[Any]]] = {
     "graph-interrupts": interrupts_focus,
     "graph-fork": fork_focus,
     "graph-subgraph": subgraph_focus,
+    "graph-memory": memory_focus,
+    "graph-functional": functional_focus,
+    "graph-entrypoint": entrypoint_focus,
+    "graph-bulk": bulk_focus,
     "graph-delta": delta_focus,
     "graph-cancel": cancel_focus,
     "graph-crash": crash_focus,

@@ -259,7 +259,7 @@ class CancelStopsReads(StrictSaver):
 
     async def aget_tuple(self, config: Any) -> Any:
         for task in asyncio.all_tasks():
-            # Python 3.10 does not tell; there the second cancel is told by the task's own text.
+            # Python 3.10 does not tell, so this fault does not show there.
             if getattr(task, "cancelling", lambda: 0)():
                 raise RuntimeError("the connection is being reset")
         return await super().aget_tuple(config)
@@ -267,11 +267,12 @@ class CancelStopsReads(StrictSaver):
 
 @saver("graph_durability.uncommitted-step-has-tasks", "async")
 class FinishedIsCommitted(Reading):
-    """Drops the signals to nodes whose writes wait for their checkpoint."""
+    """Drops the signal to a node whose writes wait for their checkpoint."""
 
     def changed(self, key: Any, made: Any) -> Any:
         written = {c for _, c, _ in made.pending_writes}
         values = made.checkpoint["channel_values"]
-        if "log" in written and "branch:to:b" in values and not key[1]:
+        signals = [name for name in values if name.startswith("branch:")]
+        if "log" in written and signals == ["branch:to:b"] and not key[1]:
             values.pop("branch:to:b")
         return made

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -17,9 +14,6 @@ from lineage_conformance import law as laws
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law
-from pytest_lineage import builtin
-from pytest_lineage.run.opening import Opener
-from pytest_lineage.targets import Target
 from tests.mutants.transfer_base import Book, Ledger
 
 Make = Callable[..., Any]
@@ -70,22 +64,6 @@ def bench(make: Make, profile: str = "quick") -> Iterator[Judge]:
         loop.close()
 
 
-@contextmanager
-def reference(over: str, profile: str = "quick", dsn: str | None = None) -> Iterator[Judge]:
-    """A judge of the reference over a built-in saver."""
-    loop, root = Loop(), Path(tempfile.mkdtemp(prefix="lineage-"))
-    target: Target = builtin.make("reference", "transfer", over)
-    opener = Opener(target, loop, dsn)
-    stores = Stores(opener.open, opener.drop)
-    try:
-        yield Judge(stores, profile)
-    finally:
-        stores.close()
-        opener.close()
-        loop.close()
-        shutil.rmtree(root, ignore_errors=True)
-
-
 def judge_all(make: Make, face: Face = "sync", profile: str = "quick") -> dict[str, Outcome]:
     """Every law of kind transfer on one face of a ledger, in the order of the registry."""
     with bench(make, profile) as judge:
@@ -97,4 +75,4 @@ def applicable() -> list[Law]:
     return [item for item in laws.all_laws("transfer") if item.not_applicable() is None]
 
 
-__all__ = ["MUTANTS", "Ledger", "Mutant", "applicable", "bench", "judge_all", "mutant", "reference"]
+__all__ = ["MUTANTS", "Ledger", "Mutant", "applicable", "bench", "judge_all", "mutant"]

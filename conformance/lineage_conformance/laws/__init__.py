@@ -11,7 +11,7 @@ GROUPS: tuple[str, ...] = (
     "branching", "branching_workspace", "branching_creation", "branching_cost",
     "delta_blobs", "delta_blobs_service",
     "rollback", "rollback_turns", "answer",
-    "transfer", "transfer_together", "transfer_cost",
+    "transfer", "transfer_points", "transfer_together", "transfer_cost",
     "graph_resume", "graph_interrupts", "graph_fork", "graph_subgraph", "graph_durability", "graph_stops",
     "graph_delta",
 )  # fmt: skip

@@ -189,6 +189,7 @@ def _bulk_check(bench: Bench, case: Scenario) -> Iterator[Diff]:
     source="Pregel.bulk_update_state: apply updates to the graph state in bulk",
     versions=("langgraph>=0.4.0",),
     after=("graph_fork.as-node-schedules-its-successors",),
+    focus="graph-bulk",
     meaning="A conversation that is imported in bulk is not the one that was lived.",
 )
 def bulk_equals_one_by_one() -> Iterator[Scenario]:

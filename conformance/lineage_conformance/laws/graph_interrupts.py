@@ -270,6 +270,7 @@ def all_are_listed() -> Iterator[Scenario]:
     source=IDS,
     after=("graph_resume.sequential-tasks", "graph_interrupts.answers-reach-their-question"),
     versions=(BY_ID,),
+    focus="graph-entrypoint",
     meaning="Of two questions of a functional workflow one gets the other's answer, or is asked again.",
 )
 def parallel_tasks_of_an_entrypoint() -> Iterator[Scenario]:

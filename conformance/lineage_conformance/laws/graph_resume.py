@@ -157,6 +157,7 @@ def handled_errors_stay_handled() -> Iterator[Scenario]:
     source="engine: a task of an entrypoint that has finished answers from its stored result",
     after=("graph_resume.stored-tasks-run-once", "graph_resume.same-end"),
     versions=(BY_ID,),
+    focus="graph-functional",
     meaning="The second answer is refused or goes to the wrong question in a functional workflow.",
 )
 def sequential_tasks() -> Iterator[Scenario]:

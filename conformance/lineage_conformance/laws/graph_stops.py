@@ -65,7 +65,12 @@ def _names(case: Scenario, story: Story) -> Iterator[Diff]:
 )
 def uncommitted_step_has_tasks() -> Iterator[Scenario]:
     """A run that was cancelled before its last checkpoint was stored lists the tasks of that step."""
-    yield scenario(LINE, invoke(hold=AT_PUT, until=("reached:put:2",), stop="cancel"), go_on(), durability="sync")
+    yield scenario(
+        LINE,
+        invoke(hold=AT_PUT, until=("reached:put:2",), stop="cancel"),
+        go_on(),
+        durability="sync",
+    )
 
 
 @graph_law(
@@ -79,4 +84,6 @@ def uncommitted_step_has_tasks() -> Iterator[Scenario]:
 )
 def uncommitted_step_is_next() -> Iterator[Scenario]:
     """A run that was cancelled before its last checkpoint was stored has something in next."""
-    yield scenario(LINE, invoke(hold=AT_PUT, until=("reached:put:2",), stop="cancel"), durability="sync")
+    yield scenario(
+        LINE, invoke(hold=AT_PUT, until=("reached:put:2",), stop="cancel"), durability="sync"
+    )

@@ -166,6 +166,7 @@ def _remembers(case: Scenario, story: Story) -> Iterator[Diff]:
     level=Level.MUST,
     source="Checkpointer: True enables persistent checkpointing for this subgraph, None inherits the parent's",
     after=("graph_subgraph.goes-on-inside",),
+    focus="graph-memory",
     meaning="A subagent that was to remember the conversation has forgotten it, or one remembers that must not.",
 )
 def own_memory_lasts() -> Iterator[Scenario]:

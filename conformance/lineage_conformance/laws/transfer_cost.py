@@ -10,7 +10,7 @@ from lineage_conformance.laws.transfer import CARRIED_OUT, SOURCE, lens, transfe
 from lineage_conformance.laws.transfer_case import History, Step, text
 from lineage_conformance.laws.transfer_steps import Play, played
 from lineage_conformance.session import Diff
-from lineage_conformance.transfer_model import Thread
+from lineage_conformance.transfer_view import Thread
 
 LENGTHS = (3, 12)
 """How many runs there are before those that are transferred, at least and at most."""

@@ -10,13 +10,14 @@ from typing import Any
 
 from lineage_conformance.canon import canon
 from lineage_conformance.law import Level
-from lineage_conformance.laws.transfer import CARRIED_OUT, SOURCE, TOLD, lens, transfer
+from lineage_conformance.laws.transfer import CARRIED_OUT, SOURCE, lens, transfer
 from lineage_conformance.laws.transfer_case import History, text
+from lineage_conformance.laws.transfer_points import HISTORY_LAWS
 from lineage_conformance.laws.transfer_steps import Play, played
 from lineage_conformance.raised import Raised
 from lineage_conformance.session import Diff
 from lineage_conformance.transfer_fakes import Call
-from lineage_conformance.transfer_model import Thread
+from lineage_conformance.transfer_view import Thread
 
 PATIENCE = 0.04
 """Seconds that one call is held for the other to come as far. One that waits for it comes no further: no error."""
@@ -216,7 +217,7 @@ def _reopened(play: Play, case: History) -> Iterator[Diff]:
     check=_reopened,
     focus="transfer-reopened",
     needs=("store",),
-    after=tuple(TOLD),
+    after=HISTORY_LAWS,
     meaning="After a restart a thread has lost its context, or is told it again.",
 )
 def nothing_is_lost_on_closing() -> Iterator[History]:

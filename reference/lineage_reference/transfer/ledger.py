@@ -94,6 +94,7 @@ _RECEIPT = select(
     RECEIPTS.c.command, RECEIPTS.c.argument, RECEIPTS.c.answer, RECEIPTS.c.run_id
 ).where(RECEIPTS.c.receipt == bindparam("id"))
 _RECEIPT_FREE = delete(RECEIPTS).where(RECEIPTS.c.run_id == bindparam("its_run"))
+_RECEIPT_ANSWER = update(RECEIPTS).where(RECEIPTS.c.receipt == bindparam("its_receipt"))
 _RECEIPT_SET = update(RECEIPTS).where(RECEIPTS.c.run_id == bindparam("its_run"))
 
 
@@ -317,7 +318,11 @@ def once(
     known = answered(book, receipt, command, argument)
     if known is not None:
         return load_transfer(known.answer)
+    # The receipt first: whoever comes with the same one waits here, not where it would be told that the
+    # thread is there already.
+    use_receipt(book, receipt, command, argument, None)
     made = work()
     record = made.record if made else None
-    use_receipt(book, receipt, command, argument, dump(record))
+    if receipt is not None:
+        book.do(_RECEIPT_ANSWER, {"its_receipt": receipt, "answer": dump(record)})
     return record

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 from pytest_lineage.cli.common import UsageError, note, writable
@@ -57,7 +58,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read the thread and draw it."""
-    from pytest_lineage.report import model
     from pytest_lineage.run.engine import SuiteFault, Unusable
     from pytest_lineage.show import asking
 
@@ -69,25 +69,38 @@ def run(options: argparse.Namespace) -> int:
         options.target, options.thread, options.namespace,
         None if options.around else options.limit, options.values, options.op_limit,
     )  # fmt: skip
+    new = options.output is not None and not Path(options.output).exists()
+    output = writable(options.output, "--output")
     try:
         thread, about = asking.read(asked)
         text = _drawn(options, thread, about)
-    except (Unusable, asking.Missing) as error:
-        note(f"error: {_safe(model.redact(str(error)))}")
-        return 2
-    except SuiteFault as error:
-        note(f"a fault of this suite, please report it: {model.redact(str(error))}")
-        return 3
-    output = writable(options.output, "--output")
+    except (Unusable, asking.Missing, SuiteFault) as error:
+        if output is not None and new:
+            output.unlink()
+        return _failed(error, options.target, 3 if isinstance(error, SuiteFault) else 2)
     if output is None:
         sys.stdout.write(text)
     else:
         output.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         note(f"wrote {output}")
     if about["stopped"]:
-        note(f"error: {_safe(model.redact(thread.notes[-1]))}")
+        note(f"error: {_safe(thread.notes[-1])}")
         return 1
     return 0
+
+
+def _failed(error: Exception, target: str, code: int) -> int:
+    """Say why nothing is shown, without the password that a DSN may hold in any of its forms."""
+    from pytest_lineage.report import model
+
+    text = str(error)
+    if "://" in target:
+        text = text.replace(target, "PostgreSQL")
+    text = str(model.redact(text))
+    note(
+        f"error: {_safe(text)}" if code == 2 else f"a fault of this suite, please report it: {text}"
+    )
+    return code
 
 
 def _drawn(options: argparse.Namespace, thread: Any, about: dict[str, Any]) -> str:

@@ -37,7 +37,10 @@ def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[s
     lines += _program(evidence.get("program"), ops, difference, style)
     if difference and row["verdict"] != "hangs":
         lines += _difference(
-            difference, evidence["differences"][1:], style, "graph" in (evidence.get("program") or {})
+            difference,
+            evidence["differences"][1:],
+            style,
+            "graph" in (evidence.get("program") or {}),
         )
     elif row.get("reason"):
         lines += ["", *style.wrap(safe(row["reason"]))]
@@ -88,9 +91,14 @@ def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Sty
             lines += style.wrap(safe(note), "             ", "           ")
     for key, value in data.items():
         if key not in ("format", "ops", "origin", "graph") or (key == "graph" and case is None):
-            lines += style.wrap(safe(f"{key}: {values.text(value)}"[:2000]), "        ", "    ")
+            shown = str(value) if case is not None else values.text(value)
+            lines += style.wrap(safe(f"{key}: {shown}"[:2000]), "        ", "    ")
     acts = [scene.act(act) for act in case.acts] if case is not None else []
-    steps = acts or [values.operation(op) for op in ops] or [values.step(d) for d in _list(data.get("ops"))]
+    steps = (
+        acts
+        or [values.operation(op) for op in ops]
+        or [values.step(d) for d in _list(data.get("ops"))]
+    )
     for number, step in enumerate(steps):
         wrong = number == difference.get("op")
         mark = ">" if wrong else " "
@@ -107,7 +115,10 @@ def _list(value: Any) -> list[Any]:
 
 
 def _difference(
-    difference: Mapping[str, Any], others: list[Mapping[str, Any]], style: Style, graph: bool = False
+    difference: Mapping[str, Any],
+    others: list[Mapping[str, Any]],
+    style: Style,
+    graph: bool = False,
 ) -> list[str]:
     at = str(difference.get("at", ""))
     what = "action" if graph else "operation"

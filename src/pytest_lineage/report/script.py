@@ -40,7 +40,9 @@ def script(
     given. Running the script ends with AssertionError where the fault shows, else it prints PASS.
     Raises `ScriptError` where no such script can be written.
     """
-    if not isinstance(what, Broken) and "graph" in ((what.get("evidence") or {}).get("program") or {}):
+    if not isinstance(what, Broken) and "graph" in (
+        (what.get("evidence") or {}).get("program") or {}
+    ):
         made = target if isinstance(target, Opening) else opening(target, factory)
         return scene_script(BrokenScene.of_row(what), made)
     what = what if isinstance(what, Broken) else Broken.of_row(what)

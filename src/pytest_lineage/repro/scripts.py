@@ -1,21 +1,26 @@
-"""The stand-alone script of a side that shows the fault, or the code of a wrong fix."""
+"""The stand-alone script of a side that shows the fault, or the code of a wrong fix.
+
+A script is written by the environment that it is for: releases differ in the names of savers and in what belongs in a
+checkpoint.
+"""
 
 from __future__ import annotations
 
 import ast
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lineage_conformance import builder
-from pytest_lineage.report.script import Opening, ScriptError
+from pytest_lineage.report.script import ScriptError, opening
 from pytest_lineage.report.script import script as write
-from pytest_lineage.report.scripting import openings
 from pytest_lineage.repro.running import WRONG_FIXES, Outcome
 
-_NAME = """
-import langgraph.checkpoint.memory as m
-print("InMemorySaver" if hasattr(m, "InMemorySaver") else "MemorySaver")
-"""
+_CODE = "import sys; from pytest_lineage.repro.scripts import elsewhere; elsewhere(*sys.argv[1:])"
 
 
 def script(outcome: Outcome) -> tuple[str, str]:
@@ -25,10 +30,45 @@ def script(outcome: Outcome) -> tuple[str, str]:
         return "", "nothing broke"
     if outcome.plan.kind != "saver":
         return _code(outcome.plan.target), "it is about a whole backend"
+    if not outcome.other_python:
+        return _written(row.to_json(), outcome.plan.target)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "row.json"
+        file.write_text(json.dumps([row.to_json(), outcome.plan.target]), encoding="utf-8")
+        command = [outcome.other_python, "-W", "ignore", "-c", _CODE, str(file), str(Path.cwd())]
+        try:
+            done = builder.call(command, suite=str(builder.suite()))
+            made, why = json.loads(done.stdout.strip().splitlines()[-1])
+        except (builder.Failed, ValueError, IndexError) as error:
+            return "", f"its environment could not write one: {error}"
+    return str(made), str(why)
+
+
+def elsewhere(file: str, folder: str) -> None:
+    """Write the script for the row in a file, in the environment that runs this; print it as JSON."""
+    os.chdir(folder)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    row, target = json.loads(Path(file).read_text(encoding="utf-8"))
+    print(json.dumps(_written(row, target)))
+
+
+def _written(row: Mapping[str, Any], target: str) -> tuple[str, str]:
     try:
-        return write(row.to_json(), _opening(outcome)), ""
+        return write(row, opening(target, _factory(target))), ""
     except ScriptError as error:
         return "", str(error)
+
+
+def _factory(target: str) -> Any:
+    """The factory of a target, for its shape (it is not called); None where it cannot be imported here."""
+    from pytest_lineage import doors
+    from pytest_lineage.targets import TargetError
+
+    try:
+        return doors.resolve(target).factory
+    except TargetError:
+        return None
 
 
 def _code(target: str) -> str:
@@ -39,28 +79,3 @@ def _code(target: str) -> str:
     text = Path(__file__).with_name("wrong_fixes.py").read_text(encoding="utf-8")
     found = (node for node in ast.parse(text).body if isinstance(node, ast.ClassDef))
     return "".join(f"{ast.get_source_segment(text, n)}\n" for n in found if n.name == name)
-
-
-def _opening(outcome: Outcome) -> Opening:
-    """How the script opens the target, under the names that the side's own release has."""
-    target = outcome.plan.target
-    if target == "memory" and outcome.other_python:
-        try:
-            name = builder.call([outcome.other_python, "-c", _NAME]).stdout.strip()
-        except builder.Failed:
-            name = "MemorySaver"
-        return Opening(f"{name}()", (f"from langgraph.checkpoint.memory import {name}",))
-    return openings.opening(target, _factory(outcome))
-
-
-def _factory(outcome: Outcome) -> Any:
-    """A user's own factory, for its shape; None where it cannot be imported here."""
-    from pytest_lineage import doors
-    from pytest_lineage.targets import TargetError
-
-    if outcome.other_python:
-        return None
-    try:
-        return doors.resolve(outcome.plan.target, outcome.plan.kind, outcome.plan.over).factory
-    except TargetError:
-        return None

@@ -65,6 +65,8 @@ def _judge(item: Checkpoint, task: Task) -> None:
 
 def _consumed(item: Checkpoint, task: Task, child: Checkpoint) -> tuple[str, str]:
     """What one child shows: committed, uncommitted, or unknown with the reason."""
+    if task.name in ("(input)", "(update)") and task.name != f"({child.source})":
+        return "uncommitted", ""  # what a caller gave goes into the checkpoint that this made
     channels = _telling(item, task, child)
     new = {c for c in channels if child.versions.get(c) != item.versions.get(c)}
     old = sorted(channels - new)

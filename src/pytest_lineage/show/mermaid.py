@@ -32,6 +32,7 @@ def render(thread: Thread, picture: list[Section | Spaces], full: bool = False) 
             continue
         title = escaped(words.namespace(section.space, chart.ids), 120)
         lines.append(f'  subgraph s{number}["{title}"]')
+        lines.append("    direction TB")
         lines += [f"    {line}" for line in chart.section(section)]
         lines.append("  end")
     lines += [f"  {line}" for line in chart.across(picture)]

@@ -23,6 +23,10 @@ class Acts:
         self.referred = {int(act.at[4:]) for act in acts if act.at.startswith("act:")}
         self.fails = any("raise" in step for tool in writer.tools for step in tool.steps)
         self.threads: set[str] = set()
+        self.loose = False
+        """Whether it does not matter what the last action raises."""
+        self.during = False
+        """Whether the saver is read while a run is being cancelled."""
 
     def helper(self) -> None:
         """The function that follows a run's updates, where the script needs them."""
@@ -34,7 +38,10 @@ class Acts:
         stream = "graph.astream" if self.writer.is_async else "graph.stream"
         mode = '["updates", "values"]' if self.live else '"updates"'
         # With subgraphs asked for, an update is handed out at once, not when the next task ends.
-        say(f"{loop} chunk in {stream}(input, config, stream_mode={mode}, subgraphs=True, **more):", 1)
+        say(
+            f"{loop} chunk in {stream}(input, config, stream_mode={mode}, subgraphs=True, **more):",
+            1,
+        )
         if self.live:
             say('if chunk[1] == "updates": seen.append(chunk)', 2)
             say("elif not chunk[0]: live.update(chunk[2])", 2)
@@ -56,7 +63,9 @@ class Acts:
         name = "config" if act.thread == "t" else f"config_{act.thread}"
         if name not in self.threads:
             self.threads.add(name)
-            self.writer.say(f'{name} = {{"configurable": {{"thread_id": "{act.thread}"}}}}', simple=True)
+            self.writer.say(
+                f'{name} = {{"configurable": {{"thread_id": "{act.thread}"}}}}', simple=True
+            )
         return name
 
     def place(self, act: Act) -> str:
@@ -71,8 +80,12 @@ class Acts:
         if kind == "act":
             return f"at_{name}"
         name, _, nth = name.partition("@")
-        test = f'{name!r} in s.next' if kind == "before" else f's.metadata["step"] == {name}'
-        loop = "async for s in graph.aget_state_history" if self.writer.is_async else "for s in graph.get_state_history"
+        test = f"{name!r} in s.next" if kind == "before" else f's.metadata["step"] == {name}'
+        loop = (
+            "async for s in graph.aget_state_history"
+            if self.writer.is_async
+            else "for s in graph.get_state_history"
+        )
         return f"[s {loop}({config}) if {test}][{int(nth or 1) - 1}].config"
 
     def mode(self, act: Act) -> str:
@@ -104,7 +117,9 @@ class Acts:
         resume = repr(act.answer)
         if act.answers:
             known = "known" if self.again else "(await ids())" if self.writer.is_async else "ids()"
-            pairs = ", ".join(f"{known}[{question!r}]: {value!r}" for question, value in act.answers)
+            pairs = ", ".join(
+                f"{known}[{question!r}]: {value!r}" for question, value in act.answers
+            )
             resume = f"{{{pairs}}}"
         note = f", update={wrote(self.shape, repr(list(act.note)))}" if act.note else ""
         return f"Command(resume={resume}{note})"
@@ -125,7 +140,9 @@ class Acts:
         if act.op == "bulk":
             self.writer.use("langgraph.types", "StateUpdate")
             made = wrote(self.shape, "[note]")
-            steps = f"[[StateUpdate({made}, {act.as_node or None!r})] for note in {list(act.note)!r}]"
+            steps = (
+                f"[[StateUpdate({made}, {act.as_node or None!r})] for note in {list(act.note)!r}]"
+            )
             return self.writer.wait(f"graph.bulk_update_state({place}, {steps})")
         if act.op == "delete":
             return self.writer.wait(f'saver.delete_thread("{act.thread}")')
@@ -143,8 +160,7 @@ class Acts:
         else:
             call = self.call(act)
             if act.op in RUNS and (self.fails or act.fails):
-                self.writer.need("contextlib")
-                say(f"with contextlib.suppress(RuntimeError, OSError): {call}")
+                self._suppressed(call)
             else:
                 say(call, simple=True)
         if number in self.referred:
@@ -170,28 +186,40 @@ class Acts:
             say(call, 1)
             say("except Exception as raised:")
             say("error = raised", 1)
-        elif act.op in RUNS and (self.fails or act.fails):
-            self.writer.need("contextlib")
-            say(f"with contextlib.suppress(RuntimeError, OSError): {call}")
+        elif act.op in RUNS and (self.fails or act.fails or self.loose):
+            self._suppressed(call)
         else:
             say(call, simple=True)
+
+    def _suppressed(self, call: str) -> None:
+        """A call that may raise; what it does is seen in the state."""
+        self.writer.need("contextlib")
+        kinds = "Exception" if self.loose else "RuntimeError, OSError"
+        self.writer.say(f"with contextlib.suppress({kinds}): {call}")
 
     def _ids(self, act: Act) -> None:
         """Remember ids where a question is answered twice: the second time it is not listed."""
         if self.again:
-            self.writer.say("known.update(await ids())" if self.writer.is_async else "known.update(ids())")
+            self.writer.say(
+                "known.update(await ids())" if self.writer.is_async else "known.update(ids())"
+            )
 
     def _stopped(self, act: Act) -> None:
         """A run that is cancelled, or let go, when its conditions are met."""
         writer, say = self.writer, self.writer.say
         if not writer.is_async:
             raise ScriptError("it stops a sync run in the middle, which takes a process of its own")
+        if any(name.startswith("write:") for name in act.hold):
+            raise ScriptError(
+                "it is stopped inside a call of the saver, which takes a saver of its own"
+            )
         writer.need("asyncio")
         place = self.place(act)
         if not act.stop:
             raise ScriptError("it lets a run that was held go on, which takes gates of its own")
         say(f"held.update({list(act.hold)!r})", simple=True)
-        say(f"task = asyncio.create_task(run(graph, {self.input(act)}, {place}{self.mode(act)}))")
+        start = "run(graph, " if writer.streamed() else "graph.ainvoke("
+        say(f"task = asyncio.create_task({start}{self.input(act)}, {place}{self.mode(act)}))")
         parts = []
         for condition in act.until:
             kind, _, name = condition.partition(":")
@@ -205,6 +233,10 @@ class Acts:
         met = " and ".join(parts)
         say(f"while not (task.done() or {met}): await asyncio.sleep(0)")
         say("task.cancel()", simple=True)
+        if self.during:
+            say("await asyncio.sleep(0)", simple=True)
+            say(f"try: during = await saver.aget_tuple({self.config(act)})")
+            say("except Exception as error: during = print(error)")
         say("held.clear()", simple=True)
         say("await asyncio.wait([task])", simple=True)
 

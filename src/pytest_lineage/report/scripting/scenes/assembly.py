@@ -44,7 +44,9 @@ class BrokenScene:
         """Read a row of a report. Raises `ScriptError` for one without a difference or of another format."""
         evidence = row["evidence"]
         if not evidence.get("differences"):
-            raise ScriptError(f"{row['law']}[{row['face']}] left no difference that a script can show")
+            raise ScriptError(
+                f"{row['law']}[{row['face']}] left no difference that a script can show"
+            )
         try:
             scenario = Scenario.from_json(evidence["program"])
         except ValueError as error:
@@ -76,8 +78,12 @@ def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
     if not isinstance(index, int) or not 0 <= index < len(acts):
         raise ScriptError(f"there is no action {index}")
     if any(act.stop == "crash" for act in acts[: index + 1]):
-        raise ScriptError("a process ends in the middle of a run, which a script cannot do to itself")
-    slow = {name.partition(":")[2] for act in acts for name in act.hold if name.startswith("write:")}
+        raise ScriptError(
+            "a process ends in the middle of a run, which a script cannot do to itself"
+        )
+    slow = {
+        name.partition(":")[2] for act in acts for name in act.hold if name.startswith("write:")
+    }
     case = dataclasses.replace(what.scenario, acts=tuple(map(_let_go, acts[: index + 1])))
     writer = Writer(case, what.face == "async" or made.is_async)
     writer.migrates = what.law == "graph_delta.migration"
@@ -85,7 +91,8 @@ def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
         writer.builder = "build(Annotated[list, operator.add])"
     field = str(what.difference["at"]).partition(":")[2]
     does = Acts(writer, field in LIVE)
-    writer.stored = field == "stored"
+    if field == "stored":
+        writer.kept = tuple(what.difference["got"])
     _head(writer, case, does)
     head, writer.lines = writer.lines, []
     _body(writer, made, what, case, does, sorted(slow))
@@ -163,6 +170,17 @@ def _watch(writer: Writer, case: Scenario, slow: list[str]) -> None:
     """A saver that refuses a tool's write once, or that is slow to store it."""
     say = writer.say
     refused = [name for act in case.acts for name in act.fails]
+    for step in [name.partition(":")[2] for name in writer.held() if name.startswith("put:")]:
+        writer.need("functools")
+        say("put = saver.aput")
+        say("@functools.wraps(put)")
+        say("async def stuck(config, checkpoint, metadata, *args):")
+        say(
+            f'if metadata["step"] == {step} and held: ran.append("put:{step}"); await asyncio.Event().wait()',
+            1,
+        )
+        say("return await put(config, checkpoint, metadata, *args)", 1)
+        say("saver.aput = stuck", simple=True)
     if not refused and not slow:
         return
     if slow and not writer.is_async:
@@ -238,4 +256,3 @@ def _folded(lines: list[Line]) -> list[Line]:
                 continue
         made.append(line)
     return made
-

@@ -18,7 +18,7 @@ REFUSAL = ("refused", "raises", "raised")
 
 STATE = (
     "log", "deltas", "next", "asked", "id-is-of", "not-in-next", "still-listed", "lost", "children",
-    "reloaded", "taken-for-the-next-answer",
+    "tasks", "reloaded", "taken-for-the-next-answer",
 )  # fmt: skip
 """Differences that are seen in the state of the thread."""
 
@@ -38,11 +38,18 @@ class Check:
         """Write the action and its check."""
         if self.field == "ran-again":
             self.writer.say("ran.clear()", simple=True)
+        if self.field == "id-is-of" and act.op == "resume":
+            self.acts.loose = True
+            got = self.writer.wait(f"graph.get_state({self.acts.config(act)})")
+            self.writer.say(f"first = {got}", simple=True)
+        self.acts.during = self.field == "during"
         self.acts.last(act, self.field in REFUSAL)
         if self.field in STATE:
             place = self.acts.place(act) if act.op == "look" else self.acts.config(act)
             deep = ", subgraphs=True" if self.field == "children" else ""
-            self.writer.say(f"state = {self.writer.wait(f'graph.get_state({place}{deep})')}", simple=True)
+            self.writer.say(
+                f"state = {self.writer.wait(f'graph.get_state({place}{deep})')}", simple=True
+            )
         write = getattr(self, "_" + self.field.replace("-", "_"), None)
         if write is None:
             raise ScriptError(f"a script cannot show what is wrong about {self.field!r}")
@@ -67,6 +74,12 @@ class Check:
     def _next(self, act: Act) -> None:
         self._equal("sorted(state.next)", repr(sorted(self.expected)))
 
+    def _tasks(self, act: Act) -> None:
+        self._equal("sorted(t.name for t in state.tasks)", repr(self.expected))
+
+    def _during(self, act: Act) -> None:
+        self.writer.say('assert during, "the saver did not answer while a run was being cancelled"')
+
     def _asked(self, act: Act) -> None:
         self._equal(_LISTED, repr([q if isinstance(q, str) else q[0] for q in self.expected]))
 
@@ -87,9 +100,12 @@ class Check:
     def _id_is_of(self, act: Act) -> None:
         from pytest_lineage.report.scripting.scenes.acts import interrupt_id
 
-        say = self.writer.say
-        say(f"ids = [i.{interrupt_id()} for t in state.tasks for i in t.interrupts]")
-        say('assert len(set(ids)) == len(ids), f"two questions have one id: {ids}"')
+        say, states = self.writer.say, "(first, state)" if self.acts.loose else "(state,)"
+        inside = f"for s in {states} for t in s.tasks for i in t.interrupts"
+        say(f"pairs = {{(i.value, i.{interrupt_id()}) {inside}}}")
+        say(
+            'assert len({id for _, id in pairs}) == len(pairs), f"two questions have one id: {pairs}"'
+        )
 
     def _not_in_next(self, act: Act) -> None:
         say = self.writer.say

@@ -22,9 +22,12 @@ def state(writer: Writer) -> None:
         fields.append('"last": str')
     if shape.layout == "send":
         fields.append('"round": int')
-    if writer.stored:
+    if "cursor" in writer.kept:
         writer.use("langgraph.channels.untracked_value", "UntrackedValue")
         fields.append('"cursor": Annotated[str, UntrackedValue(str, guard=False)]')
+    if "note" in writer.kept:
+        writer.use("langgraph.channels.ephemeral_value", "EphemeralValue")
+        fields.append('"note": Annotated[str, EphemeralValue(str, guard=False)]')
     if shape.delta:
         fields.append('"deltas": deltas')
     text = ", ".join(fields)
@@ -67,7 +70,7 @@ def work(writer: Writer) -> None:
     if shape.rounds > 1:
         writer.say('name += f"#{call[\'round\']}" if call["round"] > 1 else ""', 1, simple=True)
     if asks:
-        text = "name + (\"=\" + \"+\".join(said) if said else \"\")"
+        text = 'name + ("=" + "+".join(said) if said else "")'
     _returned(writer, text, functional)
 
 
@@ -85,6 +88,10 @@ def _returned(writer: Writer, text: str, functional: bool) -> None:
     if commands:
         writer.use("langgraph.types", "Command")
         writer.say(f"if name in {listed(commands)}: return Command(update={made})", 1)
+    over = [t.name for t in shape.tools if "overwrite" in t.steps]
+    if over:
+        writer.use("langgraph.types", "Overwrite")
+        writer.say(f"if name in {listed(over)}: return {wrote(shape, f'Overwrite([{text}])')}", 1)
     writer.say(f"return {made}", 1)
 
 
@@ -92,7 +99,8 @@ def _cases(writer: Writer, tools: tuple[Tool, ...]) -> None:
     """What tools do before they return; those that do the same share their lines."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for tool in tools:
-        steps = tuple(s for s in tool.steps if s != "command" and not s.startswith("goto"))
+        returns = ("command", "goto", "overwrite")
+        steps = tuple(s for s in tool.steps if not s.startswith(returns))
         groups.setdefault(steps, []).append(tool.name)
     for steps, names in groups.items():
         if not steps:
@@ -138,9 +146,9 @@ def _step(writer: Writer, step: str, deeper: int) -> None:
         writer.use("langgraph.types", "interrupt")
         if "," in name:
             numbers = f"({name.replace(',', ', ')})"
-            writer.say(f'said += [interrupt(f"{{name}}?{{n}}") for n in {numbers}]', deeper)
+            writer.say(f'said += [str(interrupt(f"{{name}}?{{n}}")) for n in {numbers}]', deeper)
         else:
-            writer.say(f'said.append(interrupt(f"{{name}}?{name}"))', deeper)
+            writer.say(f'said.append(str(interrupt(f"{{name}}?{name}")))', deeper)
     elif kind == "gate" and name in writer.held():
         stuck(writer, repr(name), deeper)
 
@@ -244,7 +252,7 @@ def _send(writer: Writer) -> None:
 
 
 def _cursor(writer: Writer) -> str:
-    return ', "cursor": "model"' if writer.stored else ""
+    return "".join(f', "{name}": "model"' for name in writer.kept)
 
 
 def _edges(writer: Writer) -> None:
@@ -277,7 +285,10 @@ def _edges(writer: Writer) -> None:
         said = wrote(shape, '[s["name"] + ".work"]')
         writer.say(f'builder.add_node("work", lambda s: {said})')
         writer.say(f"for name in {listed(names)}:")
-        writer.say("packet = functools.partial(lambda name, state: [Send(\"work\", {\"name\": name})], name)", 1)
+        writer.say(
+            'packet = functools.partial(lambda name, state: [Send("work", {"name": name})], name)',
+            1,
+        )
         writer.say('builder.add_conditional_edges(name, packet, ["work"])', 1)
     elif shape.join:
         tail = _pass(writer, "tail", wrote(shape, "['tail']"))

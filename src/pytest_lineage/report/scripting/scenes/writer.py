@@ -26,8 +26,8 @@ class Writer:
     depth: int = 0
     builder: str = "builder"
     """What makes the graph's builder."""
-    stored: bool = False
-    """Whether the script asks what is stored: then the state has an untracked channel."""
+    kept: tuple[str, ...] = ()
+    """The ephemeral and untracked channels that the script asks about."""
     migrates: bool = False
     """Whether the graph is built twice: with a plain channel, then with a delta channel."""
 
@@ -72,8 +72,10 @@ class Writer:
     def streamed(self) -> bool:
         """Whether the script must know what a run has accepted while it is still going on."""
         steps = (step for tool in self.tools for step in tool.steps)
+        shown = ("settled", "landed", "committed", "asked")
+        conditions = (condition for act in self.scenario.acts for condition in act.until)
         return any(step.startswith("after:") for step in steps) or any(
-            act.until for act in self.scenario.acts
+            condition.startswith(shown) for condition in conditions
         )
 
     def shows(self, tool: str) -> str:
@@ -84,7 +86,9 @@ class Writer:
         if tool in self.scenario.shape.handled:
             return f'"{tool}.handled" in ran'
         if "raise" in made.steps:
-            raise ScriptError(f"it waits until the error of {tool} is stored, which no update shows")
+            raise ScriptError(
+                f"it waits until the error of {tool} is stored, which no update shows"
+            )
         first = made.questions[0] if made.questions else made.name
         return f"\"'{first}'\" in str(seen)"
 
