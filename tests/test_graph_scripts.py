@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
+import subprocess
 import sys
 import types
 from typing import Any
@@ -12,8 +14,10 @@ import pytest
 
 from lineage_conformance import contract
 from lineage_conformance import law as laws
+from lineage_conformance.graphs.shape import Shape, Tool
 from lineage_conformance.handles import Face
-from lineage_conformance.law import Law
+from lineage_conformance.law import Law, Verdict
+from lineage_conformance.scenario import Act, Scenario, answer, go_on, invoke, scenario
 from lineage_reference.saver import Space
 from pytest_lineage.report.script import Opening, ScriptError, script
 from tests.golden import samples
@@ -85,6 +89,81 @@ def test_script_fails_on_the_mutant_and_passes_on_the_strict_saver(
     with mutant.patch():
         assert run(text) == "FAIL", text
     assert run(printed(row, kit.StrictSaver)) == "PASS", text
+
+
+BOTH = [
+    m
+    for m in MUTANTS
+    if m.face == "sync" and m.kills not in REFUSED and m.verdict is Verdict.BROKEN
+]
+
+
+@pytest.mark.parametrize("mutant", BOTH, ids=lambda m: f"{m.kills}-{m.name}")
+def test_script_works_on_the_async_face(mutant: kit.GraphMutant) -> None:
+    law = laws.get(mutant.kills)
+    row = row_of(law, "async", kit.judge(dataclasses.replace(mutant, face="async"), law))
+    text = printed(row, mutant.make)
+    check_form(text)
+    assert "async def main():" in text
+    assert run(text) == "FAIL", text
+    assert run(printed(row, kit.StrictSaver)) == "PASS", text
+
+
+def made_up(case: Scenario, law: str, at: str = "log", face: Face = "sync") -> dict[str, Any]:
+    """A row as if the last action had left another log than it does."""
+    difference = {
+        "op": len(case.acts) - 1,
+        "at": f"x:{at}",
+        "expected": case.shape.log(),
+        "got": [],
+    }
+    evidence = {"program": case.to_json(), "differences": [difference]}
+    return samples.row(law, face, level="MUST", sentence="Told.", evidence=evidence)
+
+
+@pytest.mark.parametrize("target", ["memory", "sqlite", "sqlite-async", "reference"])
+def test_script_of_a_built_in_target_passes_as_a_program(target: str) -> None:
+    case = scenario(Shape((Tool("a"), Tool("b", ("after:a", "raise:1")))), invoke(), go_on())
+    text = script(made_up(case, "graph_resume.same-end"), target)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "PASS\n"), f"{text}\n{done.stderr}"
+
+
+def test_a_store_is_opened_again_where_the_scenario_says_so() -> None:
+    shape = Shape((Tool("a"), Tool("b", ("ask",))), "line", child="shared")
+    case = scenario(shape, invoke(), Act("reopen"), answer("b!1"))
+    text = printed(made_up(case, "graph_durability.goes-on-after-a-restart"), kit.StrictSaver)
+    assert text.count("saver = ") == 2
+    assert run(text) == "PASS", text
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+def test_every_scenario_makes_a_script_or_a_reason(face: Face) -> None:
+    told = refused = 0
+    for law in kit.graph_laws():
+        for case in law.programs if face in law.faces else ():
+            try:
+                ast.parse(script(made_up(case, law.id, face=face), "memory"))
+                told += 1
+            except ScriptError as error:
+                refused += 1
+                assert str(error).startswith(law.id)
+    assert told > 60
+    assert refused < 30
+
+
+def test_what_cannot_be_shown_is_said() -> None:
+    case = scenario(Shape(), invoke())
+    with pytest.raises(ScriptError, match="what is wrong about 'colour'"):
+        script(made_up(case, "a.b", "colour"), "memory")
+    row = made_up(case, "a.b")
+    row["evidence"]["differences"] = []
+    with pytest.raises(ScriptError, match="no difference"):
+        script(row, "memory")
+    row = made_up(case, "a.b")
+    row["evidence"]["differences"][0]["op"] = 4
+    with pytest.raises(ScriptError, match="no action 5"):
+        script(row, "memory")
 
 
 @pytest.mark.parametrize("id", kit.TODAY)

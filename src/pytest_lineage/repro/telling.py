@@ -95,7 +95,10 @@ def pretty(result: Result, style: Style) -> str:
     for outcome in result.outcomes:
         lines += _trace(result, outcome, style)
         if outcome.reason and outcome.state not in (running.THERE, running.ABSENT):
-            lines += ["", *style.wrap(safe(f"{outcome.plan.name}: {outcome.reason}"), "  ")]
+            lines += [
+                "",
+                *style.wrap(safe(model.redact(f"{outcome.plan.name}: {outcome.reason}")), "  "),
+            ]
             lines += style.wrap(ADVICE.get(outcome.state, ""), "  ", "  ")
     if result.script:
         title = "stand-alone script" if isinstance(result.story, Defect) else "the wrong fix"

@@ -13,8 +13,6 @@ from types import SimpleNamespace
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import HumanMessage, RemoveMessage
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 
 from lineage_reference import remove, rollback
 from lineage_reference.rollback import Turns
@@ -120,6 +118,8 @@ class AsksAgain(Turns):
 def updates_commit_nothing() -> str | None:
     """Why one pass is enough: from LangGraph 1.0.3 on, an update drops pending writes. None: it is not."""
 
+    from langgraph.graph import START, StateGraph
+
     class State(TypedDict, total=False):
         log: Annotated[list[str], operator.add]
 
@@ -128,7 +128,7 @@ def updates_commit_nothing() -> str | None:
     graph.add_node("b", lambda state: {"log": ["b"]})
     graph.add_edge(START, "a")
     graph.add_edge(START, "b")
-    made: Any = graph.compile(checkpointer=InMemorySaver(), interrupt_before=["a", "b"])
+    made: Any = graph.compile(checkpointer=builtin.memory()(), interrupt_before=["a", "b"])
     made.invoke({"log": ["in"]}, head("t"))
     top = made.get_state(head("t"))
     task = next(task for task in top.tasks if task.name == "a")

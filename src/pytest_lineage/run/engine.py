@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,8 @@ class Options:
     exitfirst: bool = False
     time_limit: float | None = None
     op_limit: float = Limits.op
-    start_limit: float = Limits.start
+    start_limit: float | None = None
+    """For opening; None: as `Limits` has it."""
     service: str = ""
     """What the worker does with the target, as ``module:class``; empty: it judges laws."""
     allow_nonempty: bool = False
@@ -103,7 +104,9 @@ class TargetRun:
         self.about: dict[str, Any] = {}
         self._own_postgres = postgres is None
         self._postgres = postgres or Postgres()
-        self._limits = Limits(options.start_limit, options.op_limit)
+        self._limits = Limits(op=options.op_limit)
+        if options.start_limit is not None:
+            self._limits = replace(self._limits, start=options.start_limit)
         self._worker: Worker | None = None
         self._ended: dict[str, int] = {}
         self.cov_include: tuple[str, ...] = ()

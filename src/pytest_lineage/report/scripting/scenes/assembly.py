@@ -76,7 +76,7 @@ def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
     index = what.difference["op"]
     acts = what.scenario.acts
     if not isinstance(index, int) or not 0 <= index < len(acts):
-        raise ScriptError(f"there is no action {index}")
+        raise ScriptError(f"there is no action {index + 1 if isinstance(index, int) else index}")
     if any(act.stop == "crash" for act in acts[: index + 1]):
         raise ScriptError(
             "a process ends in the middle of a run, which a script cannot do to itself"

@@ -328,7 +328,11 @@ def _functional(writer: Writer) -> None:
         writer.say(f"return [{one_by_one}]", 1)
     else:
         started = f"[start(text) for start in ({names},)]"
-        writer.say(f"return [{wait}future{end} for future in {started}]", 1)
+        if writer.is_async:
+            writer.need("asyncio")
+            writer.say(f"return list(await asyncio.gather(*{started}))", 1)
+        else:
+            writer.say(f"return [future.result() for future in {started}]", 1)
 
 
 def compiled(writer: Writer) -> None:
