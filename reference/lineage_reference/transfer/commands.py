@@ -244,11 +244,14 @@ def observe(book: Book, id: str, provider: str, found: Sequence[Any]) -> list[Co
             made.append(_seen(book, spawn(book, id, thread_id, provider, "", "system")))
             book.add(CHILDREN, provider=provider, session=child.session, thread_id=thread_id)
             book.bind(thread_id, provider, child.session, 0)
-        if child.result is not None and _idle(book, thread_id):
-            run = runs.begin(book, book.thread(thread_id, lock=True), provider, ())
+        if child.result is not None and _unseen(book, thread_id):
+            thread = book.thread(thread_id, lock=True)
+            run = runs.begin(book, thread, provider, ())
             if runs.finish(book, run.id, child.result).position is not None:
                 made.append(_seen(book, return_result(book, thread_id, "system")))
                 book.set_thread(thread_id, returned_run=run.id)
+            # The provider's own turn came before whatever the application has begun there.
+            book.set_thread(thread_id, active_run=thread.active_run)
     return [each.record for each in made]
 
 
@@ -257,6 +260,7 @@ def _seen(book: Book, entry: Entry) -> Entry:
     return ledger.move(book, entry, "resolved_native", "consumed", resolution="native_fork")
 
 
-def _idle(book: Book, thread_id: str) -> bool:
-    """Whether nothing was ever run on the thread of an observed child but what it was observed for."""
-    return book.run_where(RUNS.c.thread_id == thread_id, RUNS.c.status != "abandoned") is None
+def _unseen(book: Book, thread_id: str) -> bool:
+    """Whether no run of an observed child has ended yet, its own first one included."""
+    ended = RUNS.c.status.in_(runs.ENDED)
+    return book.run_where(RUNS.c.thread_id == thread_id, ended) is None

@@ -55,10 +55,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """List, or run one story; the exit code."""
     from pytest_lineage.report.style import Style
-    from pytest_lineage.repro import stories, telling
+    from pytest_lineage.repro import listing, stories, telling
 
     if options.list:
-        print(telling.listing(stories.stories(), options.format, Style.detect()))
+        print(listing.listing(stories.stories(), options.format, Style.detect()))
         return 0
     if not options.defect:
         raise UsageError("name a defect, or see --list")
