@@ -26,9 +26,7 @@ assert others.__all__
 
 
 @pytest.mark.parametrize("mutant", transfer_kit.MUTANTS, ids=lambda m: f"{m.kills}-{m.name}")
-def test_mutant_is_killed(
-    mutant: transfer_kit.Mutant, record_property: Callable[[str, Any], None]
-) -> None:
+def test_mutant_is_killed(mutant: kit.Mutant, record_property: Callable[[str, Any], None]) -> None:
     record_property(KILL, (mutant.kills, mutant.name))
     outcomes = transfer_kit.judge_all(mutant.make, mutant.face)
     kit.assert_killed(mutant, kit.broken(outcomes))

@@ -293,7 +293,8 @@ class Model:
     def finish(self, run: Run, result: Any, keep: bool = True) -> None:
         """A run ends. `keep`: whether it belongs to the thread's turns at all."""
         thread = run.thread
-        thread.active = None
+        if thread.active is run:
+            thread.active = None
         run.status, run.session, run.turn = result.status, result.session, result.turn
         run.checkpoint, run.items = result.checkpoint_id, tuple(result.items)
         thread.runs.append(run)

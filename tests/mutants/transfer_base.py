@@ -247,7 +247,8 @@ class Ledger:
     def _finish_run(self, run_id, result):
         made = self.ended(run_id)
         line = self.line(made.thread_id)
-        line.active = None
+        if line.active == run_id:
+            line.active = None
         made = replace(
             made, status=result.status, native_thread=result.session, native_turn=result.turn,
             checkpoint_thread=result.checkpoint_thread, checkpoint_id=result.checkpoint_id,

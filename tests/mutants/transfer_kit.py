@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -14,34 +13,15 @@ from lineage_conformance import law as laws
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law
+from tests.mutants.kit import Registry
 from tests.mutants.transfer_base import Book, Ledger
 
 Make = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A faulty backend: the law that notices it first, and laws that may break with it."""
-
-    name: str
-    kills: str
-    make: Make
-    also: tuple[str, ...] = ()
-    face: Face = "sync"
-
-
-MUTANTS: list[Mutant] = []
-
-
-def mutant(kills: str, also: tuple[str, ...] = (), face: Face = "sync") -> Callable[[Any], Any]:
-    """Declare a subclass of `Ledger` (its docstring says what is wrong) as a mutant."""
-
-    def wrap(cls: Any) -> Any:
-        assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
-        MUTANTS.append(Mutant(cls.__name__, kills, cls, also, face))
-        return cls
-
-    return wrap
+MUTANTS = Registry()
+mutant = MUTANTS.mutant
+"""Declares a subclass of `Ledger`."""
 
 
 @contextmanager
@@ -75,4 +55,4 @@ def applicable() -> list[Law]:
     return [item for item in laws.all_laws("transfer") if item.not_applicable() is None]
 
 
-__all__ = ["MUTANTS", "Ledger", "Mutant", "applicable", "bench", "judge_all", "mutant"]
+__all__ = ["MUTANTS", "Ledger", "applicable", "bench", "judge_all", "mutant"]

@@ -460,7 +460,8 @@ class Transfer(Protocol):
         with a consumed ``subagent_spawn``, and for one that completed its run and a consumed
         ``subagent_result``. Both are created by ``system`` and go pending, resolved_native, consumed at once:
         the provider has told its session already, so the parent's view stays. Otherwise the graph is that of
-        `spawn_subagent` and `return_result`. The new transfers; none for a second look at the same.
+        `spawn_subagent` and `return_result`. The new transfers; none for a second look at the same. No run of the
+        application is begun in a child before its own turn was observed: what follows then is not defined.
         """
         ...
 

@@ -23,6 +23,8 @@ class Runs(Records):
 
     def do_run(self, step: Step, thread: Thread) -> Iterator[Diff]:
         """A dispatch, with everything it brings about."""
+        if self.runs_by_itself(thread):
+            return
         provider = self.provider(step, thread)
         named = provider if step.p or thread.provider is None else None
         message = f"message {self.world.number()}"
@@ -57,6 +59,11 @@ class Runs(Records):
             yield from self.ran(thread, provider, plan, run)
         yield from self.records(thread)
 
+    def runs_by_itself(self, thread: Thread) -> bool:
+        """Whether it is a native child whose own turn was not observed: what else happens there is not defined."""
+        children = (c for fake in self.fakes.values() for born in fake.born.values() for c in born)
+        return not thread.runs and any(c.session in thread.sessions.values() for c in children)
+
     def plan(self, thread: Thread, provider: str) -> Plan:
         """What the model says of resolving now; remembers whether that is a second try."""
         before = [t for t in self.model.touching(thread) if t.target is thread and t.open]
@@ -86,6 +93,8 @@ class Runs(Records):
 
     def do_begin(self, step: Step, thread: Thread) -> Iterator[Diff]:
         """A run in steps: resolve and begin."""
+        if self.runs_by_itself(thread):
+            return
         provider = self.provider(step, thread)
         if thread.active is not None:
             yield from self.refused("busy", "begin_run", thread.id, provider)
