@@ -359,4 +359,4 @@ def test_a_script_that_cannot_be_written_is_said(
 ) -> None:
     id = leave(here, program={"format": 1, "graph": {}}, differences=())
     assert main(["script", id]) == 2
-    assert "left no program" in capsys.readouterr().err
+    assert "left no difference" in capsys.readouterr().err
