@@ -176,8 +176,11 @@ def test_script_of_a_hang_ends_by_itself_with_1() -> None:
     )  # fmt: skip
     setup = Opening(
         "Stuck()",
-        ("from lineage_reference.saver import StrictSaver", "import time"),
-        ("class Stuck(StrictSaver):", "    def get_tuple(self, config): time.sleep(60)"),
+        ("from lineage_reference.saver import StrictSaver", "import threading"),
+        (
+            "class Stuck(StrictSaver):",
+            "    def get_tuple(self, config): threading.Event().wait(60)",
+        ),
     )
     text = script(row, setup).replace("dump_traceback_later(10,", "dump_traceback_later(1,")
     done = execute(text)
