@@ -232,7 +232,8 @@ def test_patches_make_what_they_were_made_for(a: bytes, b: bytes, c: bytes, d: b
         (a * 3 + b, a * 2 + d + b),
         (a, a + d),
     ):
-        assert script.patched(old, script.between(old, new)) == new
+        patch = script.between(old, new)
+        assert script.patched(old, patch, 0, len(patch)) == new
         same = script.common(old, 0, new, 0)
         assert old[:same] == new[:same]
         assert old[same : same + 1] != new[same : same + 1] or same == min(len(old), len(new))

@@ -3,12 +3,15 @@
 The bound is each new or changed item serialized once, all items of a compaction's result, and for a text that grows
 inside an item its new suffix. Payload is the data of the blobs without storage; a request is the whole
 frame of a step, with checkpoint, parent, versions and checksum (the thread is in the address); squeezed is the body
-as a gateway sends it that sent the steps before. CPU is process time, the best of several.
+as a gateway sends it that sent the steps before. CPU is process time, the best of several; the shares are by the clock. Detection is finding out
+whether and where lists changed, once they are serialized; recording is all that a frame costs beside serializing
+lists and items, detection included. Both are given as shares of the serialization.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import platform
 import sqlite3
@@ -22,6 +25,7 @@ from typing import Any
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from lineage_reference.delta import edits, script
 from lineage_reference.delta.blobs import pack_frame
 from lineage_reference.delta.parts import Plain
 from lineage_reference.delta.recorder import Recorder
@@ -57,23 +61,63 @@ def bound(plain: Plain, step: Step) -> tuple[int, int]:
     return lists, sum(len(plain.item(step.values[c])) for c in names)
 
 
+class Watch:
+    """While it is entered: seconds spent in serializing, in detecting changes, and in writing scripts, each
+    without what it called of the others. As in `timeit`, garbage is not collected meanwhile."""
+
+    PARTS = (
+        (Plain, "dump", "serialize"), (edits.Splice, "_list", "detect"), (edits, "list_delta", "detect"),
+        (edits, "dict_of_list_delta", "detect"), (script, "replace", "script"), (script, "write", "script"),
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.spent = dict.fromkeys(("frame", "serialize", "detect", "script"), 0.0)
+        self._running, self._since = ["frame"], 0.0
+        self._kept = [getattr(owner, name) for owner, name, _ in self.PARTS]
+
+    def __enter__(self) -> None:
+        for (owner, name, label), work in zip(self.PARTS, self._kept, strict=True):
+            setattr(owner, name, self._timed(work, label))
+        gc.disable()
+        self._since = time.perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._lap()
+        gc.enable()
+        for (owner, name, _), work in zip(self.PARTS, self._kept, strict=True):
+            setattr(owner, name, work)
+
+    @property
+    def recording(self) -> float:
+        """All but the serialization."""
+        return sum(self.spent.values()) - self.spent["serialize"]
+
+    def _timed(self, work: Callable[..., Any], label: str) -> Callable[..., Any]:
+        def timed(*args: Any) -> Any:
+            self._lap()
+            self._running.append(label)
+            try:
+                return work(*args)
+            finally:
+                self._lap()
+                self._running.pop()
+
+        return timed
+
+    def _lap(self) -> None:
+        now = time.perf_counter()
+        self.spent[self._running[-1]] += now - self._since
+        self._since = time.perf_counter()
+
+
 def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]:
     """One profile at one length with one encoding: sizes, and what detection cost."""
     store = SqliteStore(folder / "blobs.sqlite")
     store.set_mode("shadow")
     recorder = Recorder(store, SERDE, encoding)
     plain, sender = recorder.plain, Sender(context=True)
-    dump, spent = plain.dump, [0.0]
-
-    def timed(value: Any) -> bytes:
-        begin = time.process_time()
-        made = dump(value)
-        spent[0] += time.process_time() - begin
-        return made
-
-    plain.dump = timed  # type: ignore[method-assign]
     lists = scalars = payload = raw = packed = full = versioned = blobs = 0
-    took = 0.0
+    watch = Watch()
     versions: dict[str, str] = {}
     parent: str | None = None
     for number, step in enumerate(Workflow(profile).steps(count)):
@@ -83,9 +127,8 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
         new = {channel: version(number) for channel in names}
         versions.update(new)
         checkpoint = {"channel_values": step.values, "channel_versions": dict(versions)}
-        begin = time.process_time()
-        frame, line = recorder.frame((THREAD, "", checkpoint_id(number)), parent, checkpoint, new)
-        took += time.process_time() - begin
+        with watch:
+            frame, line = recorder.frame((THREAD, "", checkpoint_id(number)), parent, checkpoint, new)
         store.append(frame)
         recorder.keep(line)
         payload += sum(len(data) for data in frame.data.values())
@@ -101,7 +144,7 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
     step_ = store.step((THREAD, "", str(parent)))
     assert step_ is not None
     found = recorder.values(THREAD, {c: e.at for c, e in step_.entries.items()})
-    assert all(dump(found[c]) == dump(step.values[c]) for c in LISTS)
+    assert all(plain.dump(found[c]) == plain.dump(step.values[c]) for c in LISTS)
     rows = sum(entry.at.pos + 1 for entry in step_.entries.values())
     store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     store.close()
@@ -113,7 +156,8 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
         "request": round(raw / lists, 3), "request_packed": round(packed / lists, 3),
         "sqlite": size, "sqlite_to_payload": round(size / payload, 3),
         "full": full, "per_version": versioned, "blobs": blobs, "head_rows": rows,
-        "detection": round((took - spent[0]) / spent[0], 3),
+        "detection": round(watch.spent["detect"] / watch.spent["serialize"], 3),
+        "recording": round(watch.recording / watch.spent["serialize"], 3),
     }  # fmt: skip
 
 

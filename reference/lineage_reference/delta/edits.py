@@ -263,17 +263,18 @@ class Splice:
         for data in blobs:
             if plain != (data[:1] == b"l"):
                 raise Malformed("a script of another shape than its base")
+            if plain:
+                script.apply_items(parts[""], data, 1, len(data))
+                continue
             reader = Reader(data)
             reader.at = 1
-            if plain:
-                script.apply_items(parts[""], reader, len(data))
-                continue
             for _ in range(reader.number()):
                 del parts[reader.text()]
             while not reader.done:
                 items = parts.setdefault(reader.text(), [])
                 size = reader.number()
-                script.apply_items(items, reader, reader.at + size)
+                script.apply_items(items, data, reader.at, reader.at + size)
+                reader.at += size
         return plain, parts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -57,25 +56,38 @@ class Part(NamedTuple):
 EMPTY = Part(b"", ())
 
 
-def diff(old: Part, data: bytes, count: int, item: Callable[[int], bytes]) -> tuple[bytes, Part]:
-    """The script that makes `count` items in `data` of `old`, and where the new items end.
+class Change(NamedTuple):
+    """Old items that new ones took the place of; what stands between two changes is the same."""
+
+    first: int
+    """The first old item that went; where none went, the old item before which new ones came."""
+    stop: int
+    """The old item that follows those that went."""
+    fresh: list[bytes]
+    """The new items, in serialized form."""
+
+
+def align(
+    old: Part, data: bytes, count: int, item: Callable[[int], bytes]
+) -> tuple[list[Change], Part]:
+    """What changed from `old` to the `count` items in `data`, and where the new items end.
 
     `item(n)` serializes new item `n`; it is asked only where old and new are not the same, so a long list
     with a short change costs a comparison of bytes and a few items.
     """
-    ops: list[tuple[int, Any]] = []
+    total, old_data, old_ends = len(old.ends), old.data, old.ends
+    changes: list[Change] = []
     ends: list[int] = []
     fresh: list[bytes] = []  # new items since the last one that is old as well
     places: dict[bytes, list[int]] | None = None
     at = place = 0  # the next new item, the next old one
     here = 0  # the offset of the next new item
-    total = len(old.ends)
 
     def start(index: int) -> int:
-        return old.ends[index - 1] if index else 0
+        return old_ends[index - 1] if index else 0
 
     def is_at(index: int, offset: int) -> bool:
-        return index < total and data.startswith(old.data[start(index) : old.ends[index]], offset)
+        return index < total and data.startswith(old_data[start(index) : old_ends[index]], offset)
 
     def after(index: int, offset: int) -> bool:
         """Whether the new items from `offset` on go on with old item `index`, or both end."""
@@ -102,16 +114,54 @@ def diff(old: Part, data: bytes, count: int, item: Callable[[int], bytes]) -> tu
             ends.append(here)
             at += 1
             continue
-        script.replace(ops, old.items(place, found), fresh)
-        fresh = []
-        same = script.common(old.data, start(found), data, here)
-        upto = bisect_right(old.ends, start(found) + same)
-        ops.append((script.KEEP, upto - found))
+        if fresh or found > place:
+            changes.append(Change(place, found, fresh))
+            fresh = []
+        upto = _same(old, found, data, here)
         shift = here - start(found)
-        kept = old.ends[found:upto]
+        kept = old_ends[found:upto]
         ends.extend([end + shift for end in kept] if shift else kept)
-        here += old.ends[upto - 1] - start(found)
+        here = ends[-1]
         at += upto - found
         place = upto
-    script.replace(ops, old.items(place), fresh)
-    return script.write(ops), Part(data, ends)
+    if fresh or place < total:
+        changes.append(Change(place, total, fresh))
+    return changes, Part(data, ends)
+
+
+def _same(old: Part, first: int, data: bytes, here: int) -> int:
+    """Up to which old item those from `first` (which does) stand in `data` from `here` on.
+
+    Most changes are near the end, so the search begins there: all of them, one less, three less, and so on.
+    """
+    ends = old.ends
+    begin = ends[first - 1] if first else 0
+    rest = old.data[begin:] if begin else old.data
+    high = step = 0
+    low = len(ends)
+    while low > first + 1:
+        piece = rest if low == len(ends) else rest[: ends[low - 1] - begin]
+        if data.startswith(piece, here):
+            break
+        high, step = low, step * 2 or 1
+        low = max(low - step, first + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        skip = ends[low - 1] - begin  # known to be the same
+        if data.startswith(rest[skip : ends[middle - 1] - begin], here + skip):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def diff(old: Part, data: bytes, count: int, item: Callable[[int], bytes]) -> tuple[bytes, Part]:
+    """The script that makes `count` items in `data` of `old`, and where the new items end; see `align`."""
+    changes, part = align(old, data, count, item)
+    ops: list[tuple[int, Any]] = []
+    place = 0
+    for change in changes:
+        ops.append((script.KEEP, change.first - place))
+        script.replace(ops, old.items(change.first, change.stop), change.fresh)
+        place = change.stop
+    return script.write(ops), part

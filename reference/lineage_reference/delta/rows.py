@@ -86,10 +86,27 @@ class Inflater:
 
 def unsqueeze_rows(rows: Iterable[bytes], pos: int = 0) -> list[bytes]:
     """The data of rows that follow each other, the first of which begins a group and stands at `pos`."""
+    there = list(rows)
     found: list[bytes] = []
-    group = Inflater()
-    for here, row in enumerate(rows, pos):
-        if here % GROUP == 0 and here > pos:
-            group = Inflater()
-        found.append(group.row(row))
+    begin = 0
+    while begin < len(there):
+        stop = begin + GROUP - (pos + begin) % GROUP
+        found += _group(there[begin:stop])
+        begin = stop
     return found
+
+
+def _group(rows: Sequence[bytes]) -> list[bytes]:
+    """The data of the rows of one group; where all of them are in its stream, it is inflated at once."""
+    pieces: list[bytes] = []
+    ends = [0]
+    for row in rows:
+        if row[:1] != b"\x02":
+            group = Inflater()
+            return [group.row(row) for row in rows]
+        reader = Reader(row)
+        reader.at = 1
+        ends.append(ends[-1] + reader.number())
+        pieces.append(row[reader.at :])
+    data = Inflater().piece(_CUT.join(pieces), ends[-1])
+    return [data[a:b] for a, b in zip(ends, ends[1:], strict=False)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lineage_reference.delta.codec import Malformed, Reader, number
+from lineage_reference.delta.codec import Malformed, number
 
 KEEP, DROP, ADD, PATCH = range(4)
 
@@ -87,43 +87,81 @@ def whole(items: Sequence[bytes]) -> bytes:
     return write([(ADD, item) for item in items])
 
 
-def apply_items(items: list[bytes], reader: Reader, end: int) -> None:
-    """Run the script that `reader` holds up to `end` on a list of items, in place."""
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A number of two bytes or more at `at`, and where it ends; callers read shorter ones themselves, for speed."""
+    value = shift = 0
+    while (byte := data[at]) > 0x7F:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+    return value | byte << shift, at + 1
+
+
+def apply_items(items: list[bytes], data: bytes, here: int, end: int) -> None:
+    """Run the script in `data` from `here` up to `end` on a list of items, in place. Raises `Malformed`."""
     at = 0
-    while reader.at < end:
-        head = reader.number()
-        kind, count = head & 3, head >> 2
-        if kind == KEEP:
-            at += count
-        elif kind == ADD:
-            items.insert(at, reader.take(count))
-            at += 1
-        elif at + (count if kind == DROP else 1) > len(items):
-            raise Malformed("a script reaches past the end of its list")
-        elif kind == DROP:
-            del items[at : at + count]
-        else:
-            items[at] = patched(items[at], reader.take(count))
-            at += 1
+    try:
+        while here < end:
+            head = data[here]
+            if head > 0x7F:
+                head, here = _number(data, here)
+            else:
+                here += 1
+            kind, count = head & 3, head >> 2
+            if kind == KEEP:
+                at += count
+            elif kind == DROP:
+                if at + count > len(items):
+                    raise Malformed(_PAST)
+                del items[at : at + count]
+            else:
+                stop = here + count
+                if stop > end:
+                    raise Malformed("a script that was cut")
+                if kind == ADD:
+                    items.insert(at, data[here:stop])
+                else:
+                    if at >= len(items):
+                        raise Malformed(_PAST)
+                    items[at] = patched(items[at], data, here, stop)
+                at += 1
+                here = stop
+    except IndexError:
+        raise Malformed("cut inside a number") from None
+    if here > end:
+        raise Malformed("a script that was cut")
     if at > len(items):
-        raise Malformed("a script reaches past the end of its list")
+        raise Malformed(_PAST)
 
 
-def patched(old: bytes, patch: bytes) -> bytes:
-    """The bytes that a patch makes of `old`."""
-    reader, at = Reader(patch), 0
+_PAST = "a script reaches past the end of its list"
+
+
+def patched(old: bytes, data: bytes, here: int, end: int) -> bytes:
+    """The bytes that the patch in `data` from `here` up to `end` makes of `old`. Raises `Malformed`."""
+    at = 0
     pieces: list[bytes] = []
-    while not reader.done:
-        head = reader.number()
-        kind, count = head & 3, head >> 2
-        if kind == ADD:
-            pieces.append(reader.take(count))
-            continue
-        if kind == KEEP:
-            pieces.append(old[at : at + count])
-        elif kind != DROP:
-            raise Malformed("a patch inside a patch")
-        at += count
+    try:
+        while here < end:
+            head = data[here]
+            if head > 0x7F:
+                head, here = _number(data, here)
+            else:
+                here += 1
+            kind, count = head & 3, head >> 2
+            if kind == ADD:
+                pieces.append(data[here : here + count])
+                here += count
+                continue
+            if kind == KEEP:
+                pieces.append(old[at : at + count])
+            elif kind != DROP:
+                raise Malformed("a patch inside a patch")
+            at += count
+    except IndexError:
+        raise Malformed("cut inside a number") from None
+    if here > end:
+        raise Malformed("a patch that was cut")
     if at > len(old):
         raise Malformed("a patch reaches past the end of its item")
     pieces.append(old[at:])
