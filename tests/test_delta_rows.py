@@ -132,7 +132,7 @@ def whole(server: Server, run: Run) -> None:
 def test_a_gateway_that_goes_on_sends_less(server: Server) -> None:
     run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
     talk(run, 40)
-    assert [body[0] for body in server.bodies] == [1, *[2] * 39]
+    assert [body[0] for body in server.bodies] == [1, *[3] * 39]
     alone = Server(old=True)
     other = Run(DeltaSaver(StrictSaver(), HttpStore(alone)))
     talk(other, 40)
@@ -148,7 +148,7 @@ def test_a_gateway_that_restarts_sends_one_body_that_stands_alone(server: Server
     talk(run, 3)
     run.saver = DeltaSaver(run.saver.inner, HttpStore(server))
     talk(run, 3)
-    assert [body[0] for body in server.bodies[:4]] == [1, 2, 2, 1]
+    assert [body[0] for body in server.bodies[:4]] == [1, 3, 3, 1]
     whole(server, run)
 
 
@@ -173,7 +173,33 @@ def test_two_gateways_take_turns(server: Server) -> None:
     whole(server, run)
 
 
-@pytest.mark.parametrize("cut", [0, 1, 2, 20, 40, -4])
+def test_a_parent_that_is_not_the_newest_is_named_from_then_on(server: Server) -> None:
+    inner = StrictSaver()
+    run = Run(DeltaSaver(inner, HttpStore(server)))
+    talk(run, 2)
+    fork, mine = run.last, run.saver
+    run.saver = DeltaSaver(inner, HttpStore(server))
+    run.put(plan="of another gateway")  # beside the first one's next step; it changes no list
+    run.last, run.saver, server.bodies = fork, mine, []
+    talk(run, 3)
+    # Refused once, said in full, and then against what the server has, with the parent's name.
+    assert [body[0] for body in server.bodies] == [3, 1, 2, 2]
+    assert [b.step_action for b in server.store.blobs("t")].count("compaction") == 1
+    whole(server, run)
+
+
+def test_the_newest_step_of_a_service_is_known_to_its_gateways(server: Server) -> None:
+    store = HttpStore(server)
+    run = Run(DeltaSaver(StrictSaver(), store))
+    assert store.newest("t", "") is None
+    talk(run, 2)
+    newest = store.newest("t", "")
+    assert newest is not None
+    assert newest.place == ("t", "", run.last)
+    assert store.newest("t", "child:1") is None
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 4, 6, 20, 40, -4])
 def test_a_body_that_was_cut_is_refused(server: Server, cut: int) -> None:
     run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
     talk(run, 2)

@@ -635,6 +635,16 @@ def test_frames_and_steps_come_back_as_they_were(run: Run, store: SqliteStore) -
         run.saver.recorder.keep(line)
         found = unpack_frame("t", pack_frame(frame), seen.get)
         assert (found.step, dict(found.data)) == (frame.step, dict(frame.data))
+        if parent is not None:
+            before = frame.parent
+            short = pack_frame(frame, newest=True)
+            assert len(short) == len(pack_frame(frame)) - 2 - len(parent)
+            found = unpack_frame("t", short, {}.get, lambda thread, ns, before=before: before)
+            assert (found.step, dict(found.data)) == (frame.step, dict(frame.data))
+            with pytest.raises(LookupError):  # another one is the newest
+                unpack_frame("t", short, seen.get, lambda thread, ns, frame=frame: frame.step)
+            with pytest.raises(LookupError):
+                unpack_frame("t", short, seen.get)
         assert unpack_step(place, pack_step(frame.step), 0) == frame.step
         seen[place], parent = frame.step, place[2]
     with pytest.raises(LookupError):

@@ -2,10 +2,12 @@
 
 The bound is each new or changed item serialized once, all items of a compaction's result, and for a text that grows
 inside an item its new suffix. Payload is the data of the blobs without storage; a request is the whole
-frame of a step, with checkpoint, parent, versions and checksum (the thread is in the address); squeezed is the body
-as a gateway sends it that sent the steps before. CPU is process time, the best of several; the shares are by the clock. Detection is finding out
-whether and where lists changed, once they are serialized; recording is all that a frame costs beside serializing
-lists and items, detection included. Both are given as shares of the serialization.
+frame of a step, with checkpoint, versions and a checksum that the parent takes part in (the thread is in the address);
+squeezed is the body as a gateway sends it that sent the steps before.
+
+Detection is finding out whether and where lists changed, once they are serialized; recording is all that a frame
+costs beside serializing lists and items, detection included. Both are given as shares of the serialization, by the
+clock. Elsewhere CPU is process time, the best of several.
 """
 
 from __future__ import annotations
@@ -128,12 +130,14 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
         versions.update(new)
         checkpoint = {"channel_values": step.values, "channel_versions": dict(versions)}
         with watch:
-            frame, line = recorder.frame((THREAD, "", checkpoint_id(number)), parent, checkpoint, new)
+            frame, line = recorder.frame(
+                (THREAD, "", checkpoint_id(number)), parent, checkpoint, new
+            )
         store.append(frame)
         recorder.keep(line)
         payload += sum(len(data) for data in frame.data.values())
         blobs += len(frame.data)
-        body = pack_frame(frame)
+        body = pack_frame(frame, newest=number > 0)
         raw, packed = raw + len(body), packed + len(sender.body(frame))
         sender.stored(frame)
         sizes = {c: sum(len(p.data) for p in s.parts.values()) + 3 for c, s in line.states.items()}

@@ -18,7 +18,7 @@ from lineage_reference.delta.codec import Malformed, Reader, chunk, number, text
 from lineage_reference.delta.edits import APPEND, REPLACE
 
 FORMAT = 1
-"""Version of the frame. A server refuses a larger one."""
+"""Version of the frame, up to 15. A server refuses another one."""
 
 
 class Pointer(NamedTuple):
@@ -133,11 +133,15 @@ def unpack_step(place: Place, data: bytes, created: int) -> Step:
 
 _GOES_ON, _BEGINS, _SAME, _GONE = range(4)
 
+_NONE, _NAMED, _NEWEST = range(3)  # how a frame says what it goes on from
+_ROOT = 0x40  # the namespace is the root's
 
-def pack_frame(frame: Frame) -> bytes:
+
+def pack_frame(frame: Frame, newest: bool = False) -> bytes:
     """The body of one request, whose address names the thread.
 
-    Channels that go on are named by their number in the parent's list.
+    Channels that go on are named by their number in the parent's list. `newest` leaves the parent's id out: it is
+    the newest step of the namespace, and the checksum says whether both ends mean the same one.
     """
     step, parent = frame.step, frame.parent
     before = {} if parent is None else parent.entries
@@ -164,26 +168,57 @@ def pack_frame(frame: Frame) -> bytes:
             raise ValueError(f"{channel!r} is inherited from nothing")
         elif old != entry:
             row(_SAME, number(order[channel]) + index)
-    origin = b"\x00" if parent is None else b"\x01" + text(parent.place[2])
-    head = (bytes((FORMAT,)), *map(text, step.place[1:]), origin)
+    origin = _NONE if parent is None else _NEWEST if newest else _NAMED
+    _, ns, id = step.place
+    head = [
+        bytes((FORMAT | origin << 4 | (0 if ns else _ROOT),)),
+        text(ns) if ns else b"",
+        text(id),
+    ]
+    if parent is not None and not newest:
+        head.append(text(parent.place[2]))
     whole = b"".join(
         (*head, number(step.generation << 1 | step.sole), number(len(versions)), *versions, *rows)
     )
-    return whole + zlib.crc32(whole).to_bytes(4, "big")
+    return whole + _checksum(whole, "" if parent is None else parent.place[2])
 
 
-def unpack_frame(thread: str, data: bytes, parent_of: Callable[[Place], Step | None]) -> Frame:
-    """The frame of a request. Raises `Malformed`, or `LookupError` where its parent is not there."""
-    if zlib.crc32(data[:-4]).to_bytes(4, "big") != data[-4:] or not data:
-        raise Malformed("a frame that was cut or changed on its way")
-    reader = Reader(data[:-4])
-    if reader.take(1)[0] != FORMAT:
+def _checksum(whole: bytes, parent: str) -> bytes:
+    return zlib.crc32(parent.encode("utf-8", "surrogatepass"), zlib.crc32(whole)).to_bytes(4, "big")
+
+
+def unpack_frame(
+    thread: str,
+    data: bytes,
+    parent_of: Callable[[Place], Step | None],
+    newest_of: Callable[[str, str], Step | None] = lambda thread, ns: None,
+) -> Frame:
+    """The frame of a request. `newest_of` finds the newest step of a thread and namespace.
+
+    Raises `Malformed`, or `LookupError` where its parent is not there or not the newest.
+    """
+    if len(data) < 5:
+        raise Malformed("a frame that was cut")
+    whole, reader = data[:-4], Reader(data[:-4])
+    kind = reader.take(1)[0]
+    if kind & 0x0F != FORMAT or kind >> 4 & 3 > _NEWEST:
         raise Malformed("a frame of another format")
-    place = (thread, reader.text(), reader.text())
+    origin = kind >> 4 & 3
+    try:
+        ns = "" if kind & _ROOT else reader.text()
+        place = (thread, ns, reader.text())
+        after = reader.text() if origin == _NAMED else ""
+    except UnicodeDecodeError:
+        raise Malformed("a name that is no text") from None
     parent = None
-    if reader.take(1) == b"\x01":
-        origin = (place[0], place[1], reader.text())
-        parent = parent_of(origin)
+    if origin == _NEWEST:
+        parent = newest_of(thread, ns)
+        if parent is None or _checksum(whole, parent.place[2]) != data[-4:]:
+            raise LookupError("the step that the frame goes on from is not the newest here")
+    elif _checksum(whole, after) != data[-4:]:
+        raise Malformed("a frame that was cut or changed on its way")
+    elif origin == _NAMED:
+        parent = parent_of((thread, ns, after))
         if parent is None:
             raise LookupError("the step that the frame goes on from is not here")
     flags = reader.number()
@@ -192,22 +227,22 @@ def unpack_frame(thread: str, data: bytes, parent_of: Callable[[Place], Step | N
     entries = {} if parent is None else dict(parent.entries)
     new: dict[str, bytes] = {}
     while not reader.done:
-        kind = reader.number()
-        if kind == _BEGINS:
+        row = reader.number()
+        if row == _BEGINS:
             channel, index = reader.text(), reader.number()
             chain = int.from_bytes(reader.take(8), "big")
             entries[channel] = Entry(versions[index], Pointer(chain, reader.number()))
             new[channel] = reader.chunk()
             continue
         channel = order[reader.number()]
-        if kind == _GONE:
+        if row == _GONE:
             del entries[channel]
             continue
         at = entries[channel].at
-        if kind == _GOES_ON:
+        if row == _GOES_ON:
             at = Pointer(at.chain, at.pos + 1)
         entries[channel] = Entry(versions[reader.number()], at)
-        if kind == _GOES_ON:
+        if row == _GOES_ON:
             new[channel] = reader.chunk()
     step = Step(place, entries, frozenset(new), flags >> 1, bool(flags & 1))
     return Frame(step, parent, new)

@@ -2,12 +2,14 @@
 
 A gateway remembers the last rows that it sent of each channel, and the server has them in its store: what a
 step says repeats much of them. Where the server offers it (``"context": true``), a body says which channels of the
-parent step it was deflated against; without that, or after a restart of the gateway, it stands alone.
+parent step it was deflated against; without that, or after a restart of the gateway, it stands alone. The parent
+itself is not named as long as it is the newest step of its namespace: an id is a good part of what is new in a step.
 """
 
 from __future__ import annotations
 
 import threading
+import zlib
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
@@ -20,11 +22,22 @@ LINES = 256
 """Threads and namespaces whose last rows a gateway remembers."""
 
 
+_NAMED, _NEWEST = b"\x02", b"\x03"
+"""How a body begins that does not stand alone: against a step that it names, or against the newest one."""
+
+
 class _Told(NamedTuple):
     """The end of a channel's group as the server has it, up to a place."""
 
     at: Pointer
     rows: bytes
+
+
+class _Line(NamedTuple):
+    """The step that was sent last in a thread and namespace, and what the server has of its channels."""
+
+    id: str
+    told: dict[str, _Told]
 
 
 class Sender:
@@ -33,24 +46,29 @@ class Sender:
     def __init__(self, context: bool = False) -> None:
         self.context = context
         """Whether the server offers to inflate against what it has."""
-        self._lines: OrderedDict[tuple[str, str], tuple[str, dict[str, _Told]]] = OrderedDict()
+        self._lines: OrderedDict[tuple[str, str], _Line] = OrderedDict()
+        self._named: set[tuple[str, str]] = set()  # where what we sent last is not the newest there
         self._lock = threading.Lock()
 
     def body(self, frame: Frame) -> bytes:
         """The body for a frame."""
-        plain = pack_frame(frame)
-        known = self._known(frame)
-        if not known or frame.parent is None:
-            return squeeze(plain, LEVEL)
+        line = self._line(frame)
+        if line is None or frame.parent is None:
+            return squeeze(pack_frame(frame), LEVEL)
+        with self._lock:
+            newest = frame.step.place[:2] not in self._named
+        plain, known = pack_frame(frame, newest), line.told
         channels = [n for n, name in enumerate(sorted(frame.parent.entries)) if name in known]
-        origin = text(frame.parent.place[1]) + text(frame.parent.place[2])
-        said = (b"".join(known[name].rows for name in sorted(known)) + origin)[-WINDOW:]
+        ns, id = frame.parent.place[1:]
+        said = _said(ns, id, [known[name].rows for name in sorted(known)])
+        origin = text(ns) + (_mark(id) if newest else text(id))
         head = origin + number(len(channels)) + b"".join(map(number, channels)) + number(len(plain))
-        return b"\x02" + head + deflated(plain, said, LEVEL)
+        return (_NEWEST if newest else _NAMED) + head + deflated(plain, said, LEVEL)
 
     def stored(self, frame: Frame) -> None:
         """The server has the frame now: its rows may be referred to."""
-        known = self._known(frame)
+        line = self._line(frame)
+        known = {} if line is None else line.told
         told: dict[str, _Told] = {}
         for channel, entry in frame.step.entries.items():
             before = known.get(channel)
@@ -65,35 +83,62 @@ class Sender:
                 told[channel] = _Told(at, (before.rows + data)[-WINDOW:])
         place = frame.step.place
         with self._lock:
-            self._lines[place[:2]] = (place[2], told)
+            self._lines[place[:2]] = _Line(place[2], told)
             self._lines.move_to_end(place[:2])
             while len(self._lines) > LINES:
-                self._lines.popitem(last=False)
+                self._named.discard(self._lines.popitem(last=False)[0])
 
-    def _known(self, frame: Frame) -> dict[str, _Told]:
-        """What the server has of the channels of the frame's parent, as far as it was sent from here."""
-        if not self.context or frame.parent is None:
-            return {}
+    def lost(self, frame: Frame) -> bool:
+        """The server refused the frame. Whether its body relied on what was sent before; the next one does not."""
+        line, key = self._line(frame), frame.step.place[:2]
         with self._lock:
-            id, told = self._lines.get(frame.step.place[:2], ("", {}))
+            self._lines.pop(key, None)
+            if line is not None:
+                if len(self._named) >= LINES:
+                    self._named.clear()
+                self._named.add(key)
+        return line is not None
+
+    def _line(self, frame: Frame) -> _Line | None:
+        """What was sent last, if that is what the frame goes on from."""
+        if not self.context or frame.parent is None:
+            return None
+        with self._lock:
+            line = self._lines.get(frame.step.place[:2])
+        if line is None or line.id != frame.parent.place[2]:
+            return None
         entries = frame.parent.entries
-        same = id == frame.parent.place[2]
-        return {c: t for c, t in told.items() if same and c in entries and entries[c].at == t.at}
+        told = {c: t for c, t in line.told.items() if c in entries and entries[c].at == t.at}
+        return _Line(line.id, told)
+
+
+def _said(ns: str, id: str, rows: list[bytes]) -> bytes:
+    """What a body is deflated against."""
+    return (b"".join(rows) + text(ns) + text(id))[-WINDOW:]
+
+
+def _mark(id: str) -> bytes:
+    """Enough of an id to notice that the two ends mean different ones."""
+    return zlib.crc32(text(id)).to_bytes(4, "big")[:2]
 
 
 def opened(thread: str, body: bytes, store: Any, most: int) -> bytes:
     """The packed frame in a body. Raises `Malformed`, or `LookupError` where it refers to what is not there.
 
-    `store` has `Store.step` and `Store.recent`; nothing larger than `most` bytes is made.
+    `store` has `Store.step`, `newest` and `recent`; nothing larger than `most` bytes is made.
     """
-    if body[:1] != b"\x02":
+    if body[:1] not in (_NAMED, _NEWEST):
         return unsqueeze(body, most)
     reader = Reader(body)
     reader.at = 1
-    parent = store.step((thread, reader.text(), reader.text()))
-    origin = body[1 : reader.at]
+    ns = reader.text()
+    if body[:1] == _NAMED:
+        parent = store.step((thread, ns, reader.text()))
+    else:
+        parent, mark = store.newest(thread, ns), reader.take(2)
+        parent = parent if parent is not None and _mark(parent.place[2]) == mark else None
     if parent is None:
-        raise LookupError("the step that the frame refers to is not here")
+        raise LookupError("the step that the frame refers to is not here, or not the newest")
     names = sorted(parent.entries)
     numbers = [reader.number() for _ in range(min(reader.number(), len(names)))]
     if any(n >= len(names) for n in numbers):
@@ -105,5 +150,5 @@ def opened(thread: str, body: bytes, store: Any, most: int) -> bytes:
     rows = store.recent(thread, places)
     if len(rows) < len(set(places)):
         raise LookupError("what the frame refers to is not here any more")
-    said = (b"".join(row for at in places for row in rows[at]) + origin)[-WINDOW:]
+    said = _said(ns, parent.place[2], [row for at in places for row in rows[at]])
     return Inflater(said).piece(body[reader.at :], size)

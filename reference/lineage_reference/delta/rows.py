@@ -15,6 +15,7 @@ The data of every row, whatever its tag, belongs to what later rows of the group
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Sequence
 
@@ -109,4 +110,4 @@ def _group(rows: Sequence[bytes]) -> list[bytes]:
         ends.append(ends[-1] + reader.number())
         pieces.append(row[reader.at :])
     data = Inflater().piece(_CUT.join(pieces), ends[-1])
-    return [data[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(ends)]

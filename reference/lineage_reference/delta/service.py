@@ -6,7 +6,7 @@ service answers 404 there, and is never sent anything. The flag is the server's:
 ===========  ============================  =====================================================
 GET          /delta/offer?thread=          ``{"mode": ..., "proved": ..., "formats": [1], ...}``
 POST         /delta/frames?thread=         a squeezed frame; 204, 423 flag off, 409 begin anew
-GET          /delta/step?thread=&ns=&id=   a packed step, or 404
+GET          /delta/step?thread=&ns=&id=   a packed step, or 404; without id the newest
 GET          /delta/steps?thread=          packed steps
 POST         /delta/read?thread=           pointers in, chains out; 410 if blobs are gone
 GET          /delta/blobs?thread=          the list of blobs, as JSON
@@ -83,12 +83,14 @@ def _offer(store: Store, query: Any, body: bytes) -> Response:
 
 def _frames(store: Store, query: Any, body: bytes) -> Response:
     thread = query["thread"]
-    store.append(unpack_frame(thread, opened(thread, body, store, LARGEST), store.step))
+    whole = opened(thread, body, store, LARGEST)
+    store.append(unpack_frame(thread, whole, store.step, store.newest))
     return Response(status_code=204)
 
 
 def _step(store: Store, query: Any, body: bytes) -> Response:
-    step = store.step((query["thread"], query["ns"], query["id"]))
+    thread, ns, id = query["thread"], query["ns"], query.get("id")
+    step = store.newest(thread, ns) if id is None else store.step((thread, ns, id))
     return Response(status_code=404) if step is None else Response(_stated(step))
 
 

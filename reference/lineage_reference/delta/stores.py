@@ -61,6 +61,10 @@ class Store(Protocol):
         """The step of a checkpoint."""
         ...
 
+    def newest(self, thread: str, ns: str) -> Step | None:
+        """The step with the largest checkpoint id in a namespace."""
+        ...
+
     def steps(self, thread: str) -> list[Step]:
         """All steps of a thread, in no particular order."""
         ...

@@ -61,24 +61,39 @@ class HttpStore:
         return offer
 
     def append(self, frame: Frame) -> None:
-        """See `Store.append`: one binary body for a step."""
-        body = self._sender.body(frame)
-        self.sent += len(body)
+        """See `Store.append`: one binary body for a step.
+
+        Where the server refuses one that relied on what it has, it is said in full once.
+        """
         try:
-            self._post("/delta/frames", body, {"thread": frame.step.place[0]})
+            self._send(frame)
+        except Conflict:
+            if not self._sender.lost(frame):
+                raise
+            self._send(frame)
         except Off:
             self._offers.pop(frame.step.place[0], None)
             raise
         self._sender.stored(frame)
 
+    def _send(self, frame: Frame) -> None:
+        body = self._sender.body(frame)
+        self.sent += len(body)
+        self._post("/delta/frames", body, {"thread": frame.step.place[0]})
+
     def step(self, place: Place) -> Step | None:
         """See `Store.step`."""
-        answer = self.client.get(
-            "/delta/step", params={"thread": place[0], "ns": place[1], "id": place[2]}
-        )
-        return (
-            None if answer.status_code == 404 else _stated(place[0], self._checked(answer).content)
-        )
+        return self._step({"thread": place[0], "ns": place[1], "id": place[2]})
+
+    def newest(self, thread: str, ns: str) -> Step | None:
+        """See `Store.newest`."""
+        return self._step({"thread": thread, "ns": ns})
+
+    def _step(self, query: dict[str, str]) -> Step | None:
+        answer = self.client.get("/delta/step", params=query)
+        if answer.status_code == 404:
+            return None
+        return _stated(query["thread"], self._checked(answer).content)
 
     def steps(self, thread: str) -> list[Step]:
         """See `Store.steps`."""

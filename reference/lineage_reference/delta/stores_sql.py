@@ -182,6 +182,18 @@ class SqlStore:
             )
         return unpack_step(place, bytes(rows[0][0]), rows[0][1]) if rows else None
 
+    def newest(self, thread: str, ns: str) -> Step | None:
+        """See `Store.newest`."""
+        with self.lock:
+            rows = self.query(
+                "SELECT s.id, s.body, s.created FROM steps s JOIN threads t ON s.thread = t.no"
+                " WHERE t.name = ? AND s.ns = ? ORDER BY s.id DESC LIMIT 1",
+                (f"t{thread}", ns),
+            )
+        return (
+            unpack_step((thread, ns, rows[0][0]), bytes(rows[0][1]), rows[0][2]) if rows else None
+        )
+
     def steps(self, thread: str) -> list[Step]:
         """See `Store.steps`."""
         with self.lock:
