@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from lineage_reference.delta import DeltaSaver, HttpStore, SqliteStore, application
+from lineage_reference.delta import DeltaSaver, HttpStore, SqliteStore, application, requests
 from lineage_reference.delta.codec import Malformed, squeeze
 from lineage_reference.delta.rows import GROUP, first, squeeze_row, unsqueeze_rows
 from lineage_reference.saver import StrictSaver
@@ -83,22 +84,23 @@ def test_a_row_that_was_cut_is_not_taken_for_a_shorter_one() -> None:
 # -- requests ------------------------------------------------------------------------------------------
 
 
-class Server:
-    """A service whose requests are counted; `old` offers no context, as a server of before."""
+CODINGS: list[Any] = [[], ["deflate"], ["deflate", "zstd", "of tomorrow"], True]
 
-    def __init__(self, old: bool = False) -> None:
+
+class Server:
+    """A service whose requests are counted. `offers`: the codings that it says it has; a server of before said True."""
+
+    def __init__(self, offers: Any) -> None:
         self.store = SqliteStore()
         self.store.set_mode("shadow")
         self.client = TestClient(application(self.store))
         self.bodies: list[bytes] = []
-        self.old = old
+        self.offers = offers
 
     def get(self, path: str, **options: Any) -> Any:
         answer = self.client.get(path, **options)
-        if path.endswith("offer") and self.old:
-            said = answer.json()
-            said.pop("context", None)
-            answer._content = json.dumps(said).encode()
+        if path.endswith("offer"):
+            answer._content = json.dumps({**answer.json(), "context": self.offers}).encode()
         return answer
 
     def post(self, path: str, **options: Any) -> Any:
@@ -106,10 +108,14 @@ class Server:
             self.bodies.append(options["content"])
         return self.client.post(path, **options)
 
+    def kinds(self) -> str:
+        """A letter for each body: alone, newest parent, or named parent."""
+        return "".join("a" if body[0] < 2 else "n" if body[0] & 4 else "p" for body in self.bodies)
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    made = Server()
+
+@pytest.fixture(params=CODINGS[1:3], ids=lambda offers: offers[1:2] or offers[0])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    made = Server(request.param)
     yield made
     made.store.close()
 
@@ -132,15 +138,62 @@ def whole(server: Server, run: Run) -> None:
 def test_a_gateway_that_goes_on_sends_less(server: Server) -> None:
     run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
     talk(run, 40)
-    assert [body[0] for body in server.bodies] == [1, *[3] * 39]
-    alone = Server(old=True)
-    other = Run(DeltaSaver(StrictSaver(), HttpStore(alone)))
-    talk(other, 40)
-    assert {body[0] for body in alone.bodies} == {1}  # an old server is sent what it understands
-    assert sum(map(len, server.bodies)) < 0.8 * sum(map(len, alone.bodies))
+    assert server.kinds() == "a" + "n" * 39
+    for offers in (CODINGS[0], CODINGS[3]):  # an old server is sent what it understands
+        alone = Server(offers)
+        other = Run(DeltaSaver(StrictSaver(), HttpStore(alone)))
+        talk(other, 40)
+        assert alone.kinds() == "a" * 40
+        assert sum(map(len, server.bodies)) < 0.8 * sum(map(len, alone.bodies))
+        whole(alone, other)
+        alone.store.close()
     whole(server, run)
-    whole(alone, other)
-    alone.store.close()
+
+
+def test_the_shorter_body_is_sent() -> None:
+    sizes = []
+    for offers in CODINGS[1:3]:
+        server = Server(offers)
+        run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
+        talk(run, 20)
+        for number in range(20, 40):
+            long = " ".join(random.Random(number).choices([*WORDS, *dir(random)], k=400))
+            run.put(talk=[*run.values["talk"], long])
+        sizes.append(list(map(len, server.bodies)))
+        assert {bool(body[0] & 16) for body in server.bodies} == {False, "zstd" in offers}
+        server.store.close()
+    # Versions and chains are random, and so are a few bytes of each body.
+    assert all(one + 12 >= other for one, other in zip(*sizes, strict=True))
+    assert sum(sizes[1]) < 0.95 * sum(sizes[0])
+
+
+def test_a_server_without_the_coding_is_asked_again_without_context(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(DeltaSaver(StrictSaver(), HttpStore(server)))
+    talk(run, 2)
+    best = server.bodies[-1]
+    if best[0] & 16:
+        left = {name: coding for name, coding in requests.CODINGS.items() if name != "zstd"}
+        monkeypatch.setattr(requests, "CODINGS", left)
+        params = {"thread": "t"}
+        assert server.client.post("/delta/frames", params=params, content=best).status_code == 409
+    talk(run, 2)
+    whole(server, run)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(st.binary(min_size=40, max_size=300), st.binary(max_size=3000), st.integers(0, 70))
+def test_codings_give_back_what_they_were_given(data: bytes, said: bytes, times: int) -> None:
+    said = said * times  # beyond the window of either
+    for coding in requests.CODINGS.values():
+        packed = coding.pack(data, said)
+        assert coding.unpack(packed, said, len(data)) == data
+        for wrong in (len(data) + 1, len(data) - 1):
+            with pytest.raises(Malformed):
+                coding.unpack(packed, said, wrong)
+        with contextlib.suppress(Malformed):  # the frame's checksum is what notices a cut
+            assert len(coding.unpack(packed[: len(packed) // 2], said, len(data))) == len(data)
 
 
 def test_a_gateway_that_restarts_sends_one_body_that_stands_alone(server: Server) -> None:
@@ -148,7 +201,7 @@ def test_a_gateway_that_restarts_sends_one_body_that_stands_alone(server: Server
     talk(run, 3)
     run.saver = DeltaSaver(run.saver.inner, HttpStore(server))
     talk(run, 3)
-    assert [body[0] for body in server.bodies[:4]] == [1, 3, 3, 1]
+    assert server.kinds()[:4] == "anna"
     whole(server, run)
 
 
@@ -183,7 +236,7 @@ def test_a_parent_that_is_not_the_newest_is_named_from_then_on(server: Server) -
     run.last, run.saver, server.bodies = fork, mine, []
     talk(run, 3)
     # Refused once, said in full, and then against what the server has, with the parent's name.
-    assert [body[0] for body in server.bodies] == [3, 1, 2, 2]
+    assert server.kinds() == "napp"
     assert [b.step_action for b in server.store.blobs("t")].count("compaction") == 1
     whole(server, run)
 

@@ -29,6 +29,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from lineage_reference.delta import edits, script
 from lineage_reference.delta.blobs import pack_frame
+from lineage_reference.delta.context import CODINGS
 from lineage_reference.delta.parts import Plain
 from lineage_reference.delta.recorder import Recorder
 from lineage_reference.delta.requests import Sender
@@ -117,7 +118,7 @@ def run(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any]
     store = SqliteStore(folder / "blobs.sqlite")
     store.set_mode("shadow")
     recorder = Recorder(store, SERDE, encoding)
-    plain, sender = recorder.plain, Sender(context=True)
+    plain, sender = recorder.plain, Sender(CODINGS)
     lists = scalars = payload = raw = packed = full = versioned = blobs = 0
     watch = Watch()
     versions: dict[str, str] = {}

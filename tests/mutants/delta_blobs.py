@@ -342,16 +342,16 @@ class FirstComeFirstServed(Good):
     """Ignores a blob for a place in a chain that is taken, whoever took it."""
 
     class Store(SqliteStore):
-        def _group(self, owner, at):
-            return super()._group(owner, at)[: at.pos - first(at.pos)]
+        def _rows(self, owner, at, begin):
+            return super()._rows(owner, at, begin)[: at.pos - first(at.pos)]
 
         def insert_blob(self, owner, at, data, created):
             self.query("INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?)", (owner, *at, data))
 
 
 class _Overwriting(SqliteStore):
-    def _group(self, owner, at):
-        return super()._group(owner, at)[: at.pos - first(at.pos)]
+    def _rows(self, owner, at, begin):
+        return super()._rows(owner, at, begin)[: at.pos - first(at.pos)]
 
     def insert_blob(self, owner, at, data, created):
         self.query("INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?)", (owner, *at, data))

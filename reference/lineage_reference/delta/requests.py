@@ -1,9 +1,13 @@
-"""The body of a request that carries a frame, deflated against what both ends have already.
+"""The body of a request that carries a frame, squeezed against what both ends have already.
 
 A gateway remembers the last rows that it sent of each channel, and the server has them in its store: what a
-step says repeats much of them. Where the server offers it (``"context": true``), a body says which channels of the
-parent step it was deflated against; without that, or after a restart of the gateway, it stands alone. The parent
-itself is not named as long as it is the newest step of its namespace: an id is a good part of what is new in a step.
+step says repeats much of them. Where the server offers it (``"context": ["deflate", "zstd"]``), a body says how many
+rows of which channels of the parent step it was squeezed against; without that, or after a restart of the gateway, it
+stands alone. The parent itself is not named as long as it is the newest step of its namespace: an id is a good
+part of what is new in a step.
+
+Such a body begins with a byte whose lowest bits say which parent is meant and which coding was used, then come the
+namespace (left out for the root), the parent's id or a mark of it, channels and rows, and the length of the frame.
 """
 
 from __future__ import annotations
@@ -11,26 +15,42 @@ from __future__ import annotations
 import threading
 import zlib
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lineage_reference.delta.blobs import Frame, Pointer, pack_frame
 from lineage_reference.delta.codec import Malformed, Reader, number, squeeze, text, unsqueeze
-from lineage_reference.delta.rows import WINDOW, Inflater, deflated, first
+from lineage_reference.delta.context import CODINGS
 
-LEVEL = 9
-LINES = 256
+LINES = 128
 """Threads and namespaces whose last rows a gateway remembers."""
 
+ROWS, BYTES = 127, 1 << 16
+"""How many rows of a channel it remembers, and of what size together."""
 
-_NAMED, _NEWEST = b"\x02", b"\x03"
-"""How a body begins that does not stand alone: against a step that it names, or against the newest one."""
+_CONTEXT, _NEWEST, _ROOT, _ZSTD = (
+    2,
+    4,
+    8,
+    16,
+)  # bits of the first byte; 0 and 1 are bodies that stand alone
 
 
 class _Told(NamedTuple):
-    """The end of a channel's group as the server has it, up to a place."""
+    """The last rows of a channel as the server has them, up to a place."""
 
     at: Pointer
-    rows: bytes
+    rows: tuple[bytes, ...]
+
+    def then(self, at: Pointer, row: bytes) -> _Told:
+        """With one row more."""
+        rows = (*self.rows[-ROWS + 1 :], row)
+        size = sum(map(len, rows))
+        first = 0
+        while size > BYTES and first < len(rows) - 1:
+            size -= len(rows[first])
+            first += 1
+        return _Told(at, rows[first:])
 
 
 class _Line(NamedTuple):
@@ -43,27 +63,39 @@ class _Line(NamedTuple):
 class Sender:
     """Makes the bodies of one gateway. All methods may be called from any thread."""
 
-    def __init__(self, context: bool = False) -> None:
-        self.context = context
-        """Whether the server offers to inflate against what it has."""
+    def __init__(self, context: Iterable[str] = ()) -> None:
+        self.context = frozenset(context)
+        """The codings that the server offers."""
         self._lines: OrderedDict[tuple[str, str], _Line] = OrderedDict()
         self._named: set[tuple[str, str]] = set()  # where what we sent last is not the newest there
         self._lock = threading.Lock()
+
+    @property
+    def codings(self) -> list[str]:
+        """The codings that both ends have."""
+        return [name for name in CODINGS if name in self.context]
 
     def body(self, frame: Frame) -> bytes:
         """The body for a frame."""
         line = self._line(frame)
         if line is None or frame.parent is None:
-            return squeeze(pack_frame(frame), LEVEL)
+            return squeeze(pack_frame(frame), 9)
         with self._lock:
             newest = frame.step.place[:2] not in self._named
-        plain, known = pack_frame(frame, newest), line.told
-        channels = [n for n, name in enumerate(sorted(frame.parent.entries)) if name in known]
+        plain = pack_frame(frame, newest)
         ns, id = frame.parent.place[1:]
-        said = _said(ns, id, [known[name].rows for name in sorted(known)])
-        origin = text(ns) + (_mark(id) if newest else text(id))
-        head = origin + number(len(channels)) + b"".join(map(number, channels)) + number(len(plain))
-        return (_NEWEST if newest else _NAMED) + head + deflated(plain, said, LEVEL)
+        names = sorted(frame.parent.entries)
+        known = [(n, line.told[name].rows) for n, name in enumerate(names) if name in line.told]
+        head = [text(ns) if ns else b"", _mark(id) if newest else text(id)]
+        head += [number(len(known)), *(number(n) + number(len(rows)) for n, rows in known)]
+        head.append(number(len(plain)))
+        flags = _CONTEXT | newest * _NEWEST | (not ns) * _ROOT
+        bodies = []
+        for coding in self.codings:
+            said = _said(coding, id, [rows for _, rows in known])
+            start = bytes((flags | (coding == "zstd") * _ZSTD,))
+            bodies.append(b"".join((start, *head, CODINGS[coding].pack(plain, said))))
+        return min(bodies, key=len)
 
     def stored(self, frame: Frame) -> None:
         """The server has the frame now: its rows may be referred to."""
@@ -71,16 +103,14 @@ class Sender:
         known = {} if line is None else line.told
         told: dict[str, _Told] = {}
         for channel, entry in frame.step.entries.items():
-            before = known.get(channel)
+            before, at = known.get(channel), entry.at
             if channel not in frame.data:
-                if before is not None and before.at == entry.at:
+                if before is not None and before.at == at:
                     told[channel] = before
-                continue
-            data, at = frame.data[channel], entry.at
-            if at.pos == first(at.pos):
-                told[channel] = _Told(at, data[-WINDOW:])
             elif before is not None and before.at == (at.chain, at.pos - 1):
-                told[channel] = _Told(at, (before.rows + data)[-WINDOW:])
+                told[channel] = before.then(at, frame.data[channel])
+            else:
+                told[channel] = _Told(at, (frame.data[channel],))
         place = frame.step.place
         with self._lock:
             self._lines[place[:2]] = _Line(place[2], told)
@@ -101,7 +131,7 @@ class Sender:
 
     def _line(self, frame: Frame) -> _Line | None:
         """What was sent last, if that is what the frame goes on from."""
-        if not self.context or frame.parent is None:
+        if not self.codings or frame.parent is None:
             return None
         with self._lock:
             line = self._lines.get(frame.step.place[:2])
@@ -112,9 +142,11 @@ class Sender:
         return _Line(line.id, told)
 
 
-def _said(ns: str, id: str, rows: list[bytes]) -> bytes:
-    """What a body is deflated against."""
-    return (b"".join(rows) + text(ns) + text(id))[-WINDOW:]
+def _said(coding: str, id: str, rows: Iterable[Iterable[bytes]]) -> bytes:
+    """What a body is squeezed against: of each channel's rows an equal share, the last ones, and the parent's id."""
+    parts = [b"".join(each) for each in rows]
+    share = (CODINGS[coding].window - 64) // max(len(parts), 1)
+    return b"".join(part[-share:] for part in parts) + text(id)
 
 
 def _mark(id: str) -> bytes:
@@ -127,28 +159,32 @@ def opened(thread: str, body: bytes, store: Any, most: int) -> bytes:
 
     `store` has `Store.step`, `newest` and `recent`; nothing larger than `most` bytes is made.
     """
-    if body[:1] not in (_NAMED, _NEWEST):
+    flags = body[0] if body else 0
+    if not flags & _CONTEXT:
         return unsqueeze(body, most)
     reader = Reader(body)
     reader.at = 1
-    ns = reader.text()
-    if body[:1] == _NAMED:
-        parent = store.step((thread, ns, reader.text()))
-    else:
+    ns = "" if flags & _ROOT else reader.text()
+    if flags & _NEWEST:
         parent, mark = store.newest(thread, ns), reader.take(2)
         parent = parent if parent is not None and _mark(parent.place[2]) == mark else None
-    if parent is None:
+    else:
+        parent = store.step((thread, ns, reader.text()))
+    coding = "zstd" if flags & _ZSTD else "deflate"
+    if parent is None or coding not in CODINGS:
         raise LookupError("the step that the frame refers to is not here, or not the newest")
     names = sorted(parent.entries)
-    numbers = [reader.number() for _ in range(min(reader.number(), len(names)))]
-    if any(n >= len(names) for n in numbers):
-        raise Malformed("a reference to a channel that is not there")
+    spans: list[tuple[Pointer, int]] = []
+    for _ in range(reader.number()):
+        channel, count = reader.number(), reader.number()
+        if channel >= len(names) or not 0 < count <= ROWS:
+            raise Malformed("a reference to rows that there are not")
+        spans.append((parent.entries[names[channel]].at, count))
     size = reader.number()
     if size > most:
         raise Malformed("a frame that is too long")
-    places = [parent.entries[names[n]].at for n in numbers]
-    rows = store.recent(thread, places)
-    if len(rows) < len(set(places)):
+    found = store.recent(thread, spans)
+    if len(found) < len(spans):
         raise LookupError("what the frame refers to is not here any more")
-    said = _said(ns, parent.place[2], [row for at in places for row in rows[at]])
-    return Inflater(said).piece(body[reader.at :], size)
+    said = _said(coding, parent.place[2], found)
+    return CODINGS[coding].unpack(body[reader.at :], said, size)

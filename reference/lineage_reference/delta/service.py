@@ -29,6 +29,7 @@ from starlette.routing import Route
 
 from lineage_reference.delta.blobs import FORMAT, Pointer, Step, pack_step, unpack_frame
 from lineage_reference.delta.codec import Malformed, Reader, chunk, number, squeeze, text
+from lineage_reference.delta.context import CODINGS
 from lineage_reference.delta.requests import opened
 from lineage_reference.delta.stores import Conflict, Missing, Off, Store
 
@@ -77,7 +78,7 @@ def _offer(store: Store, query: Any, body: bytes) -> Response:
     if offer.mode == "off":
         return JSONResponse({"mode": "off"})
     return JSONResponse(
-        {"mode": offer.mode, "proved": offer.proved, "formats": [FORMAT], "context": True}
+        {"mode": offer.mode, "proved": offer.proved, "formats": [FORMAT], "context": list(CODINGS)}
     )
 
 

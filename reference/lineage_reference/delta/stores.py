@@ -73,8 +73,8 @@ class Store(Protocol):
         """The data from each pointer's base up to the pointer, in one ordered query. Raises `Missing`."""
         ...
 
-    def recent(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
-        """The data of each pointer's group (see `rows`) up to the pointer; without pointers that are gone."""
+    def recent(self, thread: str, spans: Sequence[tuple[Pointer, int]]) -> list[list[bytes]]:
+        """The data of the last so many blobs up to each pointer. Shorter than `spans` where one of them is gone."""
         ...
 
     def blobs(self, thread: str) -> list[Blob]:

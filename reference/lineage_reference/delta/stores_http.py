@@ -17,7 +17,6 @@ from lineage_reference.delta.blobs import (
 )
 from lineage_reference.delta.codec import Reader, number, unsqueeze
 from lineage_reference.delta.requests import Sender
-from lineage_reference.delta.rows import first
 from lineage_reference.delta.stores import Conflict, Missing, Off, Offer
 
 
@@ -52,7 +51,8 @@ class HttpStore:
             said = answer.json()
             if isinstance(said, dict) and FORMAT in said.get("formats", ()):
                 offer = Offer(said["mode"], bool(said["proved"]))
-                self._sender.context = said.get("context") is True
+                codings = said.get("context")
+                self._sender.context = frozenset(codings if isinstance(codings, list) else ())
         elif answer.status_code >= 500:
             answer.raise_for_status()
         if len(self._offers) > 10_000:
@@ -113,15 +113,14 @@ class HttpStore:
         reader = Reader(unsqueeze(answer.content))
         return {pointer: [reader.chunk() for _ in range(pointer.pos + 1)] for pointer in wanted}
 
-    def recent(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
+    def recent(self, thread: str, spans: Sequence[tuple[Pointer, int]]) -> list[list[bytes]]:
         """See `Store.recent`."""
-        found: dict[Pointer, list[bytes]] = {}
-        for pointer in set(pointers):
+        found: list[list[bytes]] = []
+        for pointer, count in spans:
             try:
-                rows = self.read(thread, [pointer])[pointer]
+                found.append(self.read(thread, [pointer])[pointer][-count:])
             except Missing:
                 continue
-            found[pointer] = rows[first(pointer.pos) :]
         return found
 
     def blobs(self, thread: str) -> list[Blob]:

@@ -94,7 +94,7 @@ class SqlStore:
                         raise Conflict(f"what {channel!r} refers to is not here")
                     continue
                 data, at = frame.data[channel], entry.at
-                group = self._group(owner, at)
+                group = self._rows(owner, at, first(at.pos))
                 before, there = group[: at.pos - first(at.pos)], group[at.pos - first(at.pos) :]
                 if there:
                     if there[0] != data:
@@ -213,11 +213,16 @@ class SqlStore:
             )
         return gathered(wanted, _chains(rows))
 
-    def recent(self, thread: str, pointers: Sequence[Pointer]) -> dict[Pointer, list[bytes]]:
+    def recent(self, thread: str, spans: Sequence[tuple[Pointer, int]]) -> list[list[bytes]]:
         """See `Store.recent`."""
         with self.lock:
-            found = {at: self._group(owner, at) for owner in self._owner(thread) for at in pointers}
-        return {at: rows for at, rows in found.items() if len(rows) == at.pos - first(at.pos) + 1}
+            found = [
+                self._rows(owner, at, at.pos - count + 1)
+                for owner in self._owner(thread)
+                for at, count in spans
+            ]
+        wanted = [count for _, count in spans]
+        return [rows for rows, count in zip(found, wanted, strict=False) if len(rows) == count]
 
     def blobs(self, thread: str) -> list[Blob]:
         """See `Store.blobs`."""
@@ -258,16 +263,16 @@ class SqlStore:
             )
         )
 
-    def _group(self, owner: int, at: Pointer) -> list[bytes]:
-        """The data of a place's group up to the place, as far as it is there without a gap."""
-        begin = first(at.pos)
+    def _rows(self, owner: int, at: Pointer, begin: int) -> list[bytes]:
+        """The data of a chain from `begin` up to a place, as far as it is there without a gap."""
+        group = first(max(begin, 0))
         rows = self.query(
             "SELECT pos, data FROM blobs WHERE thread = ? AND chain = ? AND pos BETWEEN ? AND ?"
             " ORDER BY pos",
-            (owner, at.chain, begin, at.pos),
+            (owner, at.chain, group, at.pos),
         )
-        there = [bytes(data) for index, (pos, data) in enumerate(rows) if pos == begin + index]
-        return unsqueeze_rows(there, begin)
+        there = [bytes(data) for index, (pos, data) in enumerate(rows) if pos == group + index]
+        return unsqueeze_rows(there, group)[max(begin, 0) - group :]
 
     def _steps(self, owner: int, thread: str) -> list[Step]:
         rows = self.query("SELECT ns, id, body, created FROM steps WHERE thread = ?", (owner,))
