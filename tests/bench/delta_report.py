@@ -12,7 +12,7 @@ def render(found: dict[str, Any]) -> str:
     parts = [
         "# Delta blobs: sizes and costs\n",
         "Made by `python -m tests.bench.delta_size` (fixed seed; see its docstring for what bound, payload and "
-        f"request mean). {about}.\n",
+        f"request mean, and detection and recording). {about}.\n",
         "## Ratios to the bound\n",
         _ratios(found["sizes"]),
         "## Side by side\n",
@@ -44,10 +44,11 @@ def _ratios(rows: Sequence[dict[str, Any]]) -> str:
         "request_packed",
         "sqlite_to_payload",
         "detection",
+        "recording",
         "head_rows",
     )
     head = ("profile", "steps", "encoding", "lists", "all", "request", "squeezed", "SQLite / payload",
-            "detection / serialization", "rows of the head")  # fmt: skip
+            "detection", "recording", "rows of the head")  # fmt: skip
     return _table(
         head, [(r["profile"], r["steps"], r["encoding"], *(r[n] for n in names)) for r in rows]
     )
