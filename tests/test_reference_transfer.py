@@ -14,7 +14,8 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from langgraph.checkpoint.memory import InMemorySaver
 
-from lineage_conformance.contracts import transfer as contract
+from lineage_conformance.contracts import transfer_adapter, transfer_records
+from lineage_conformance.contracts import transfer_terms as terms
 from lineage_reference.transfer import (
     Capabilities,
     Refused,
@@ -177,11 +178,11 @@ def test_a_context_is_of_no_use_once_it_was_overtaken(backend: TransferBackend) 
 
 
 def test_the_words_are_those_of_the_contract() -> None:
-    assert set(records.WORDS) == set(contract.CODES)
-    assert records.MOVES == contract.MOVES
-    assert records.CREATORS == contract.CREATORS
-    assert records.LATEST_STABLE == contract.LATEST_STABLE
+    assert set(records.WORDS) == set(terms.CODES)
+    assert records.MOVES == terms.MOVES
+    assert records.CREATORS == terms.CREATORS
+    assert records.LATEST_STABLE == terms.LATEST_STABLE
     for name in ("SourcePoint", "ContextTransfer", "StatusMove", "Cover", "ContextHandoff", "Run"):
-        ours, theirs = getattr(records, name), getattr(contract, name)
+        ours, theirs = getattr(records, name), getattr(transfer_records, name)
         assert list(ours.__dataclass_fields__) == list(theirs.__dataclass_fields__)
-    assert Capabilities() == Capabilities(**vars(contract.Capabilities()))
+    assert Capabilities() == Capabilities(**vars(transfer_adapter.Capabilities()))

@@ -11,7 +11,7 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from lineage_conformance import law as laws
 from lineage_conformance import strategies
-from lineage_conformance.contracts import transfer as contract
+from lineage_conformance.contracts import transfer_terms as terms
 from lineage_conformance.law import Verdict
 from lineage_conformance.laws.transfer_case import DEEDS, History, Step, text
 from lineage_conformance.laws.transfer_steps import Play
@@ -87,17 +87,17 @@ def test_histories_reach_every_type_status_and_resolution() -> None:
                 seen.add(("type", transfer.type))
                 seen.update(("status", status) for status in transfer.moves)
                 seen.add(("resolution", str(transfer.resolution)))
-    assert {name for kind, name in seen if kind == "type"} == set(contract.TYPES)
-    assert {name for kind, name in seen if kind == "status"} == set(contract.STATUSES)
-    assert {name for kind, name in seen if kind == "resolution"} >= set(contract.RESOLUTIONS)
+    assert {name for kind, name in seen if kind == "type"} == set(terms.TYPES)
+    assert {name for kind, name in seen if kind == "status"} == set(terms.STATUSES)
+    assert {name for kind, name in seen if kind == "resolution"} >= set(terms.RESOLUTIONS)
 
 
 def test_no_legal_move_leaves_a_settled_transfer() -> None:
-    assert {status for status, after in contract.MOVES.items() if not after} == {
+    assert {status for status, after in terms.MOVES.items() if not after} == {
         "consumed",
         "superseded",
     }
-    assert {after for moves in contract.MOVES.values() for after in moves} == set(contract.STATUSES)
+    assert {after for moves in terms.MOVES.values() for after in moves} == set(terms.STATUSES)
 
 
 def test_fakes_are_of_unlike_abilities() -> None:

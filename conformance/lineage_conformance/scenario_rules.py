@@ -70,7 +70,7 @@ def ruled(rule: Rule) -> Callable[[Bench, Scenario], Iterator[Diff]]:
 
 def told(bench: Bench, case: Scenario, half: str = "", label: str = "") -> Story | None:
     """The story of a scenario; None if the installed LangGraph has no such graph."""
-    from lineage_conformance.graphs.build import Lacking
+    from lineage_conformance.graphs.state import Lacking
 
     try:
         return play(bench, case, half, label)

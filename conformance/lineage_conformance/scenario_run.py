@@ -56,7 +56,7 @@ class Seen:
 def play(bench: Bench, scenario: Scenario, half: str = "", label: str = "") -> list[Seen]:
     """Run every action, under fresh thread ids, on the half of the bench's face unless `half` is given.
 
-    Raises `graphs.build.Lacking` if the installed LangGraph cannot make the graph. Whatever a run raises is
+    Raises `graphs.state.Lacking` if the installed LangGraph cannot make the graph. Whatever a run raises is
     written down, not raised.
     """
     with Stage(bench, scenario, half or bench.writer, label) as stage:
@@ -72,7 +72,7 @@ class Stage:
     def __init__(self, bench: Bench, scenario: Scenario, half: str, label: str) -> None:
         self.bench, self.scenario, self.half, self.label = bench, scenario, half, label
         if any(act.answers for act in scenario.acts) and contract.unmet("langgraph>=0.4.0"):
-            from lineage_conformance.graphs.build import Lacking
+            from lineage_conformance.graphs.state import Lacking
 
             raise Lacking("answers by id came with langgraph 0.4")
         self.gates = Gates()

@@ -350,7 +350,7 @@ ROUNDS = 8
 
 @functools.cache
 def programs(focus: str, count: int) -> tuple[Any, ...]:
-    """`count` different cases of a focus, or all that were found; the same ones every time (no database, fixed seeds)."""
+    """`count` different cases of a focus, or all that were found; the same ones every time: seeds are fixed."""
     made: dict[str, Any] = {}
     for again in range(ROUNDS):
         before = len(made)

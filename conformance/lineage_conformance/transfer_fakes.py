@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_conformance import contract
-from lineage_conformance.contracts.transfer import Capabilities, Child, TurnResult
+from lineage_conformance.contracts.transfer_adapter import Capabilities, Child, TurnResult
 from lineage_conformance.handles import Half
 
 ABILITIES: Mapping[str, tuple[Capabilities, str]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lineage_conformance.contracts.transfer import Capabilities
+from lineage_conformance.contracts.transfer_adapter import Capabilities
 from lineage_conformance.transfer_view import Piece, Plan, Refusal, Run, Thread, Transfer
 
 

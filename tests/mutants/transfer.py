@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from lineage_reference.steps import call
-from tests.mutants.transfer_base import OPEN, Refused
+from tests.mutants.transfer_book import OPEN, Refused
 from tests.mutants.transfer_kit import Ledger, mutant
 
 # -- commands --------------------------------------------------------------------------------------

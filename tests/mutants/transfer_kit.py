@@ -14,7 +14,8 @@ from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law
 from tests.mutants.kit import Registry
-from tests.mutants.transfer_base import Book, Ledger
+from tests.mutants.transfer_base import Ledger
+from tests.mutants.transfer_book import Book
 
 Make = Callable[..., Any]
 

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 
 from lineage_reference.steps import call
-from tests.mutants.transfer_base import Refused
+from tests.mutants.transfer_book import Refused
 from tests.mutants.transfer_kit import Ledger, mutant
 
 

@@ -58,8 +58,9 @@ class Scene:
 def scene(p: Probe, shape: Shape) -> Iterator[Scene]:
     """Build a shape over the probe's saver. Raises `Absent` where the packages cannot make it."""
     try:
-        from lineage_conformance.graphs.build import Builder, Lacking, build
+        from lineage_conformance.graphs.build import Builder, build
         from lineage_conformance.graphs.driver import Driver
+        from lineage_conformance.graphs.state import Lacking
     except ImportError as error:
         raise Absent(str(error)) from None
     gates, life = Gates(), Life()

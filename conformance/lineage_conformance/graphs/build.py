@@ -11,10 +11,7 @@ from typing import Annotated, Any
 from lineage_conformance.graphs.actors import Steps, node, perform
 from lineage_conformance.graphs.gates import Gates
 from lineage_conformance.graphs.shape import Shape, Tool
-
-
-class Lacking(Exception):
-    """The installed LangGraph has no such thing."""
+from lineage_conformance.graphs.state import Lacking, overwrite_class, state_of
 
 
 def build(shape: Shape, saver: Any, gates: Gates, half: str = "sync") -> Any:
@@ -25,49 +22,6 @@ def build(shape: Shape, saver: Any, gates: Gates, half: str = "sync") -> Any:
     return maker.parent(saver) if shape.child else maker.compiled(saver)
 
 
-def extend(state: Any, writes: Any) -> list[Any]:
-    """The reducer of the delta channel: all writes, one after the other."""
-    return [*(state or []), *(item for write in writes for item in write)]
-
-
-def _overwrite() -> Any:
-    """The class of values that replace what a channel holds."""
-    try:
-        from langgraph.types import Overwrite
-    except ImportError as error:
-        raise Lacking("Overwrite is not in this release") from error
-    return Overwrite
-
-
-def state_of(shape: Shape) -> Any:
-    """The state: messages and channels of every kind.
-
-    ``log`` is reduced, ``last`` plain, ``note`` ephemeral, ``cursor`` untracked, ``deltas`` a delta channel.
-    """
-    from langchain_core.messages import AnyMessage
-    from langgraph.channels.ephemeral_value import EphemeralValue
-    from langgraph.channels.untracked_value import UntrackedValue
-    from langgraph.graph import add_messages
-    from typing_extensions import TypedDict
-
-    fields: dict[str, Any] = {
-        "messages": Annotated[list[AnyMessage], add_messages],
-        "log": Annotated[list[str], operator.add],
-        "last": str,
-        "note": Annotated[str, EphemeralValue(str, guard=False)],
-        "cursor": Annotated[str, UntrackedValue(str, guard=False)],
-    }
-    if shape.delta == "plain":
-        fields["deltas"] = Annotated[list[str], operator.add]
-    elif shape.delta:
-        try:
-            from langgraph.channels.delta import DeltaChannel
-        except ImportError as error:
-            raise Lacking("DeltaChannel is not in this release") from error
-        fields["deltas"] = Annotated[list[str], DeltaChannel(extend)]
-    return TypedDict("State", fields)  # type: ignore[operator]
-
-
 class Builder:
     """Makes the nodes and edges of one shape."""
 
@@ -76,7 +30,7 @@ class Builder:
         self.state = state_of(shape)
         self.by_name = {tool.name: tool for tool in shape.tools}
         if any("overwrite" in tool.steps for tool in shape.tools):
-            _overwrite()
+            overwrite_class()
         self.inner = {t.name: self._inner(t) for t in shape.tools if "subgraph" in t.steps}
 
     def wrote(self, *texts: str, **more: Any) -> dict[str, Any]:
@@ -130,7 +84,7 @@ class Builder:
         )
         update = self.wrote(said, **more)
         if "overwrite" in tool.steps:
-            overwrite = _overwrite()
+            overwrite = overwrite_class()
             update = {k: overwrite(v) if k in ("log", "deltas") else v for k, v in update.items()}
         goto = [step.partition(":")[2] for step in tool.steps if step.startswith("goto:")]
         if goto:

@@ -22,8 +22,9 @@ def play(handle: Handle, half: Half, story: Story, number: int, thread: str, bea
     beat(next(steps))
     stage = story.stages[number]
     try:
-        from lineage_conformance.graphs.build import Builder, Lacking, build
+        from lineage_conformance.graphs.build import Builder, build
         from lineage_conformance.graphs.driver import Driver
+        from lineage_conformance.graphs.state import Lacking
     except ImportError as error:
         return f"absent: {error}"
     gates, life = Gates(), Life()

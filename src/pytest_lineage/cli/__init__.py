@@ -33,7 +33,7 @@ COMMANDS = {
 EPILOG = """\
 exit codes: 0 good; 1 a MUST is broken or hangs (or a known failure is fixed); 2 wrong usage, an error in the
 known-failures file, or a target that cannot be used; 3 a fault of this suite; 4 incomplete: too little ran to
-say "good".
+say "good"; 130, 143 interrupted by Ctrl-C, by SIGTERM: what was found until then is reported.
 """
 
 
@@ -80,9 +80,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("interrupted", file=sys.stderr)
-        return 130
+        return 128 + (error.args[0] if error.args else 2)  # as a shell says which signal it was
     except BrokenPipeError:
         # The reader (a pager, head) is gone; say nothing more, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

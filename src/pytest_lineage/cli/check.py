@@ -7,7 +7,11 @@ A target is a built-in name (see `pytest-lineage targets`), an import path (pkg.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,12 +94,48 @@ def run(options: argparse.Namespace) -> int:
         path=engine.default_path(),
     )
     ratchet = _known(options)
-    reports = _check_all(options, settings, ratchet)
-    known = told(ratchet, reports, chosen, options) if ratchet is not None else None
+    reports: list[TargetReport] = []
+    stopped: KeyboardInterrupt | None = None
+    try:
+        with signals_interrupt():
+            _check_all(options, settings, ratchet, reports)
+    except engine.Interrupted as interrupted:
+        stopped = interrupted
+        if interrupted.report.rows:
+            reports.append(interrupted.report)
+    if stopped is not None and not reports:
+        raise stopped
+    known = None
+    if ratchet is not None:
+        known = told(ratchet, reports, chosen, options, whole=stopped is None)
     problems = known["problems"] if known else ()
     code = exit_code(reports, options.fail_on_should, options.fail_on, problems)
     _write(options, reports, code, jsonl, junit, known)
+    if stopped is not None:
+        left = options.targets[len(reports) :]
+        note(f"not checked: {', '.join(left)}") if left else None
+        raise stopped
     return code
+
+
+@contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """Let the signals that end a job, in CI or with its terminal, interrupt as Ctrl-C does: results are kept."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt(number)
+
+    kept: list[tuple[int, Any]] = []
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                kept.append((number, signal.signal(number, stop)))
+    try:
+        yield
+    finally:
+        for number, before in kept:
+            signal.signal(number, before)
 
 
 def _known(options: argparse.Namespace) -> Ratchet | None:
@@ -107,10 +147,14 @@ def _known(options: argparse.Namespace) -> Ratchet | None:
 
 
 def told(
-    ratchet: Ratchet, reports: list[TargetReport], chosen: list[Law], options: argparse.Namespace
+    ratchet: Ratchet,
+    reports: list[TargetReport],
+    chosen: list[Law],
+    options: argparse.Namespace,
+    whole: bool = True,
 ) -> dict[str, Any]:
-    """What the known-failures file came to, for the report."""
-    narrowed = bool(options.laws or options.face or options.exitfirst)
+    """What the known-failures file came to, for the report. `whole`: the run came to its end."""
+    narrowed = bool(options.laws or options.face or options.exitfirst or not whole)
     names = [report.name for report in reports]
     return {
         "file": str(ratchet.file.path),
@@ -121,12 +165,14 @@ def told(
 
 
 def _check_all(
-    options: argparse.Namespace, settings: engine.Options, ratchet: Ratchet | None
-) -> list[TargetReport]:
+    options: argparse.Namespace,
+    settings: engine.Options,
+    ratchet: Ratchet | None,
+    reports: list[TargetReport],
+) -> None:
     from pytest_lineage.report.progress import Progress
 
     postgres = engine.Postgres()
-    reports: list[TargetReport] = []
     progress = Progress(sys.stderr)
     try:
         for text in options.targets:
@@ -137,7 +183,6 @@ def _check_all(
     finally:
         progress.clear()
         postgres.close()
-    return reports
 
 
 def _write(

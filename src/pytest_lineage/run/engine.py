@@ -63,6 +63,14 @@ class SuiteFault(Exception):
     """The suite itself failed; the message holds a traceback."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by the user, or by a signal; `report` is what was found until then."""
+
+    def __init__(self, report: TargetReport, error: KeyboardInterrupt) -> None:
+        super().__init__(*error.args)
+        self.report = report
+
+
 class Postgres:
     """One PostgreSQL server for all targets of a run, opened when the first asks for it."""
 
@@ -287,7 +295,7 @@ def check(
     done: Callable[[Row], None] = lambda row: None,
     known: Ratchet | None = None,
 ) -> TargetReport:
-    """Run the selected laws on one target. Whatever happens, what was found so far is returned.
+    """Run the selected laws on one target. Whatever happens, what was found so far is returned, or in `Interrupted`.
 
     Broken laws leave their programs on disk (`Options.save`); what is known of them comes from `known`.
     """
@@ -295,6 +303,7 @@ def check(
     begin = time.monotonic()
     run = TargetRun(text, options, postgres)
     chosen = laws.select(options.laws, options.kind)
+    interrupted: KeyboardInterrupt | None = None
     try:
         report.about = run.start()
         report.name = report.about["name"]
@@ -306,6 +315,9 @@ def check(
         if known is not None:
             judge = known.of(report.name, text, report.about, run.judge, run.replay).judge
         _judge_all(judge, report, chosen, faces, options, begin, done)
+    except KeyboardInterrupt as error:
+        interrupted = error
+        _leave_out(report, chosen)
     except Unusable as error:
         report.error = str(error)
     except SuiteFault as error:
@@ -321,7 +333,20 @@ def check(
             report.unsaved = (
                 f"programs of broken laws could not be saved: {error.strerror or error}"
             )
+    if interrupted is not None:
+        raise Interrupted(report, interrupted)
     return report
+
+
+def _leave_out(report: TargetReport, chosen: Sequence[Law]) -> None:
+    """Rows for what an interrupted run did not come to."""
+    there = {(row.law, row.face) for row in report.rows}
+    for item in chosen:
+        for face in report.about.get("faces_run", ()):
+            if (item.id, face) not in there:
+                row = _row(item, face, report.name)
+                row.reason = "not run: interrupted"
+                report.rows.append(row)
 
 
 def _judge_all(

@@ -12,7 +12,7 @@ from pytest_lineage.report.scripting.arguments import Line
 from pytest_lineage.report.scripting.assembly import _ascii, _joined
 from pytest_lineage.report.scripting.literals import WIDTH, broken
 from pytest_lineage.report.scripting.openings import Opening
-from pytest_lineage.report.scripting.scenes import nodes
+from pytest_lineage.report.scripting.scenes import joining, nodes
 from pytest_lineage.report.scripting.scenes.acts import Acts
 from pytest_lineage.report.scripting.scenes.asserts import LIVE, Check
 from pytest_lineage.report.scripting.scenes.writer import Writer
@@ -114,7 +114,7 @@ def _head(writer: Writer, case: Scenario, does: Acts) -> None:
         writer.say("live = {}", simple=True)
     nodes.work(writer)
     nodes.state(writer)
-    nodes.graph(writer)
+    joining.graph(writer)
     if writer.migrates:
         writer.say("return builder")
         writer.depth = 0
@@ -137,19 +137,19 @@ def _body(
         writer.depth = 1
     _open(writer, made, 0)
     _watch(writer, case, slow)
-    nodes.compiled(writer)
+    joining.compiled(writer)
     if case.acts:
         does.config(case.acts[0])
     does.asker()
     for number, act in enumerate(case.acts[:-1]):
         if act.op == "reopen":
             _open(writer, made, number)
-            nodes.compiled(writer)
+            joining.compiled(writer)
         else:
             does.do(number, act)
         if writer.migrates and number == 0:
             writer.builder = "build(Annotated[list, DeltaChannel(extend)])"
-            nodes.compiled(writer)
+            joining.compiled(writer)
     Check(writer, does, what.difference).add(case.acts[-1])
     writer.say('print("PASS")', simple=True)
 

@@ -1,0 +1,1 @@
+"""The disposable Postgres: its doors, its life, and the stores behind it."""
