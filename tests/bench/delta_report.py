@@ -21,7 +21,13 @@ def render(found: dict[str, Any]) -> str:
         _side_by_side(found["sizes"]),
     ]
     if found["heads"]:
-        parts += ["## Reading the head (ms of CPU, SQLite)\n", _heads(found["heads"])]
+        parts += [
+            "## Reading the head (ms of CPU, SQLite)\n",
+            "`fetch` is what SQLite takes to hand over the rows, before any of them is read: a floor for whatever "
+            "keeps one row for each step and channel. In profile growing the full checkpoint is a few long texts, "
+            "which load at the speed of memory.\n",
+            _heads(found["heads"]),
+        ]
     if found["delta_channel"]:
         parts += ["## LangGraph's DeltaChannel on SQLite, same steps\n", _channel(found)]
     if found["postgres"]:
@@ -78,7 +84,7 @@ def _side_by_side(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _heads(rows: Sequence[dict[str, Any]]) -> str:
-    head = ("profile", "steps", "encoding", "one full checkpoint", "rebuilt", "ratio")
+    head = ("profile", "steps", "encoding", "one full checkpoint", "rebuilt", "ratio", "rows", "fetch")
     return _table(head, [tuple(r.values()) for r in rows])
 
 

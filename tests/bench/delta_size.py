@@ -223,6 +223,9 @@ def head(profile: str, count: int, encoding: str, folder: Path) -> dict[str, Any
         answer["full_ms"] = best(lambda: full.get_tuple(config))  # type: ignore[arg-type]
         answer["rebuilt_ms"] = best(lambda: saver.get_tuple(config))
         answer["ratio"] = round(answer["rebuilt_ms"] / answer["full_ms"], 2)
+        every = "SELECT chain, pos, data FROM blobs ORDER BY thread, chain, pos"
+        answer["rows"] = len(store.query(every))
+        answer["fetch_ms"] = best(lambda: store.query(every))
         store.close()
     return answer
 
