@@ -177,7 +177,15 @@ def _check_all(
     try:
         for text in options.targets:
             reports.append(
-                engine.check(text, settings, postgres, progress.started, progress.done, ratchet)
+                engine.check(
+                    text,
+                    settings,
+                    postgres,
+                    progress.started,
+                    progress.done,
+                    ratchet,
+                    progress.begins,
+                )
             )
             progress.clear()
     finally:

@@ -294,6 +294,7 @@ def check(
     started: Callable[[dict[str, Any], int], None] = lambda about, total: None,
     done: Callable[[Row], None] = lambda row: None,
     known: Ratchet | None = None,
+    begins: Callable[[str, str], None] = lambda law, face: None,
 ) -> TargetReport:
     """Run the selected laws on one target. Whatever happens, what was found so far is returned, or in `Interrupted`.
 
@@ -314,7 +315,7 @@ def check(
         judge = run.judge
         if known is not None:
             judge = known.of(report.name, text, report.about, run.judge, run.replay).judge
-        _judge_all(judge, report, chosen, faces, options, begin, done)
+        _judge_all(judge, report, chosen, faces, options, begin, done, begins)
     except KeyboardInterrupt as error:
         interrupted = error
         _leave_out(report, chosen)
@@ -357,6 +358,7 @@ def _judge_all(
     options: Options,
     begin: float,
     done: Callable[[Row], None],
+    begins: Callable[[str, str], None],
 ) -> None:
     stopped = ""
     for item in chosen:
@@ -368,6 +370,7 @@ def _judge_all(
                 row = _row(item, face, report.name)
                 row.verdict, row.reason = "inconclusive", stopped
             else:
+                begins(item.id, face)
                 row = judge(item, face)
                 if options.exitfirst and row.level == "MUST" and row.verdict in ("broken", "hangs"):
                     stopped = f"not run: stopped at {row.law}[{row.face}] (--exitfirst)"
