@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, literal, select
+from sqlalchemy import Connection, Select, bindparam, literal, select
 
 from lineage_reference.branching.records import (
     DEPTH,
@@ -25,13 +25,33 @@ from lineage_reference.branching.tables import CONVERSATIONS, TURNS
 
 _FIELDS = [CONVERSATIONS.c[name] for name in Conversation._fields]
 
+# Statements that nearly every operation needs are built once: to build one takes longer than to run it.
+_ONE = select(*_FIELDS).where(
+    CONVERSATIONS.c.thread_id == bindparam("thread"), CONVERSATIONS.c.status == "active"
+)
+_ONE_LOCKED = _ONE.with_for_update()
+
+
+def _ancestors() -> Select[Any]:
+    up = (
+        select(*_FIELDS, literal(0).label("depth"))
+        .where(CONVERSATIONS.c.thread_id == bindparam("thread"))
+        .cte("up", recursive=True)
+    )
+    up = up.union_all(
+        select(*_FIELDS, up.c.depth + 1)
+        .join(up, CONVERSATIONS.c.thread_id == up.c.parent_id)
+        .where(up.c.depth < DEPTH, CONVERSATIONS.c.status == "active")
+    )
+    return select(up).order_by(up.c.depth)
+
+
+_LINE = _ancestors()
+
 
 def conversation(db: Connection, thread_id: str, lock: bool = False) -> Conversation:
     """An active conversation; `lock` keeps others from changing it. Raises `UnknownConversation`."""
-    wanted = select(*_FIELDS).where(
-        CONVERSATIONS.c.thread_id == thread_id, CONVERSATIONS.c.status == "active"
-    )
-    found = db.execute(wanted.with_for_update() if lock else wanted).first()
+    found = db.execute(_ONE_LOCKED if lock else _ONE, {"thread": thread_id}).first()
     if found is None:
         raise UnknownConversation(f"there is no conversation {thread_id!r}")
     return Conversation(*found)
@@ -50,17 +70,7 @@ def branches(db: Connection, thread_ids: Iterable[str]) -> list[Conversation]:
 def line(db: Connection, thread_id: str) -> tuple[list[Conversation], bool]:
     """A conversation and its ancestors, nearest first, and whether the line reaches its root."""
     start = conversation(db, thread_id)
-    up = (
-        select(*_FIELDS, literal(0).label("depth"))
-        .where(CONVERSATIONS.c.thread_id == thread_id)
-        .cte("up", recursive=True)
-    )
-    up = up.union_all(
-        select(*_FIELDS, up.c.depth + 1)
-        .join(up, CONVERSATIONS.c.thread_id == up.c.parent_id)
-        .where(up.c.depth < DEPTH, CONVERSATIONS.c.status == "active")
-    )
-    found = [Conversation(*row[:-1]) for row in db.execute(select(up).order_by(up.c.depth))]
+    found = [Conversation(*row[:-1]) for row in db.execute(_LINE, {"thread": thread_id})]
     if len({each.thread_id for each in found}) < len(found):
         raise BrokenLineage(f"the parents of {start.thread_id!r} run in a circle")
     return found, found[-1].parent_id is None
