@@ -66,11 +66,12 @@ class HttpStore:
         Where the server refuses one that relied on what it has, it is said in full once.
         """
         try:
-            self._send(frame)
-        except Conflict:
-            if not self._sender.lost(frame):
-                raise
-            self._send(frame)
+            try:
+                self._send(frame)
+            except Conflict:
+                if not self._sender.lost(frame):
+                    raise
+                self._send(frame)
         except Off:
             self._offers.pop(frame.step.place[0], None)
             raise
