@@ -34,12 +34,29 @@ def render(found: dict[str, Any]) -> str:
         parts += ["## LangGraph's DeltaChannel on SQLite, same steps\n", _channel(found)]
     if found["postgres"]:
         rows = [
-            (r["steps"], r["threads"], _mb(r["payload"]), r["postgres_to_payload"])
+            (
+                r["steps"],
+                r["threads"],
+                _mb(r["payload"]),
+                _mb(r["postgres"]),
+                r["postgres_to_payload"],
+                _mb(r.get("stock")),
+            )
             for r in found["postgres"]
         ]
         parts += [
             "## PostgreSQL\n",
-            _table(("steps", "threads", "payload", "relations / payload"), rows),
+            _table(
+                (
+                    "steps",
+                    "threads",
+                    "payload",
+                    "relations",
+                    "relations / payload",
+                    "LangGraph's own saver",
+                ),
+                rows,
+            ),
         ]
     return "\n".join(parts)
 

@@ -281,6 +281,15 @@ def delta_channel(profile: str, count: int, frequency: int, folder: Path) -> dic
 # -- Postgres ----------------------------------------------------------------------------------------
 
 
+SIZE = (
+    "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n"
+    " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"
+)
+
+LONGEST_STOCK = 200
+"""Steps beyond which LangGraph's own saver is not measured: it would write gigabytes."""
+
+
 def postgres(profile: str, count: int, dsn: str, threads: int = 1) -> dict[str, Any]:
     """Bytes of all relations of the Postgres store that holds `threads` conversations, and the payload."""
     from lineage_reference.delta.stores_postgres import PostgresStore
@@ -303,16 +312,44 @@ def postgres(profile: str, count: int, dsn: str, threads: int = 1) -> dict[str, 
             recorder.keep(line)
             payload += sum(len(data) for data in frame.data.values())
             parent = checkpoint_id(number)
-    size = store.query(
-        "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n"
-        " ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relkind = 'r'",
-        (schema,),
-    )[0][0]
+    size = store.connection.execute(SIZE, (schema,)).fetchone()[0]
     store.close()
     return {
         "profile": profile, "steps": count, "threads": threads, "payload": payload, "postgres": int(size),
         "postgres_to_payload": round(int(size) / payload, 3),
+        "stock": stock(profile, count, dsn) if threads == 1 and count <= LONGEST_STOCK else None,
     }  # fmt: skip
+
+
+def stock(profile: str, count: int, dsn: str) -> int:
+    """Bytes of all relations in which LangGraph's own Postgres saver keeps the same steps, one thread."""
+    import psycopg
+    from langgraph.checkpoint.postgres import PostgresSaver
+    from psycopg.rows import dict_row
+
+    schema = f"stock_{count}"
+    with psycopg.connect(dsn, autocommit=True, row_factory=dict_row, prepare_threshold=0) as conn:
+        conn.execute(f"CREATE SCHEMA {schema}")
+        conn.execute(f"SET search_path TO {schema}")
+        saver = PostgresSaver(conn)
+        saver.setup()
+        versions: dict[str, str] = {}
+        parent: str | None = None
+        for number, step in enumerate(Workflow(profile).steps(count)):
+            new = {c: version(number) for c in (step.changed if number else step.values)}
+            versions.update(new)
+            made: Any = {
+                **empty_checkpoint(), "id": checkpoint_id(number), "channel_values": dict(step.values),
+                "channel_versions": dict(versions),
+            }  # fmt: skip
+            config: Any = {"configurable": {"thread_id": THREAD, "checkpoint_ns": ""}}
+            if parent:
+                config["configurable"]["checkpoint_id"] = parent
+            saver.put(config, made, {"source": "loop", "step": number}, new)  # type: ignore[arg-type]
+            parent = checkpoint_id(number)
+        size = conn.execute(SIZE, (schema,)).fetchone()
+    assert size is not None
+    return int(next(iter(size.values())))
 
 
 # -- results -----------------------------------------------------------------------------------------
