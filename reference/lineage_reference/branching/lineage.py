@@ -30,6 +30,19 @@ _ONE = select(*_FIELDS).where(
     CONVERSATIONS.c.thread_id == bindparam("thread"), CONVERSATIONS.c.status == "active"
 )
 _ONE_LOCKED = _ONE.with_for_update()
+_BRANCHES = (
+    select(*_FIELDS)
+    .where(
+        CONVERSATIONS.c.parent_id.in_(bindparam("threads", expanding=True)),
+        CONVERSATIONS.c.status == "active",
+    )
+    .order_by(CONVERSATIONS.c.turn, CONVERSATIONS.c.changed_at, CONVERSATIONS.c.thread_id)
+)
+_TURNS = (
+    select(TURNS.c.number, TURNS.c.thread_id, TURNS.c.checkpoint_id, TURNS.c.completed)
+    .where(TURNS.c.thread_id.in_(bindparam("threads", expanding=True)))
+    .order_by(TURNS.c.number)
+)
 
 
 def _ancestors() -> Select[Any]:
@@ -59,12 +72,7 @@ def conversation(db: Connection, thread_id: str, lock: bool = False) -> Conversa
 
 def branches(db: Connection, thread_ids: Iterable[str]) -> list[Conversation]:
     """The active branches of some conversations, by branch point."""
-    wanted = (
-        select(*_FIELDS)
-        .where(CONVERSATIONS.c.parent_id.in_(list(thread_ids)), CONVERSATIONS.c.status == "active")
-        .order_by(CONVERSATIONS.c.turn, CONVERSATIONS.c.changed_at, CONVERSATIONS.c.thread_id)
-    )
-    return [Conversation(*row) for row in db.execute(wanted)]
+    return [Conversation(*row) for row in db.execute(_BRANCHES, {"threads": list(thread_ids)})]
 
 
 def line(db: Connection, thread_id: str) -> tuple[list[Conversation], bool]:
@@ -78,13 +86,8 @@ def line(db: Connection, thread_id: str) -> tuple[list[Conversation], bool]:
 
 def own_turns(db: Connection, owners: Mapping[str, int]) -> dict[str, list[Turn]]:
     """The turns of each conversation that come after its branch point (`owners`: thread and branch point)."""
-    wanted = (
-        select(TURNS.c.number, TURNS.c.thread_id, TURNS.c.checkpoint_id, TURNS.c.completed)
-        .where(TURNS.c.thread_id.in_(list(owners)))
-        .order_by(TURNS.c.number)
-    )
     found: dict[str, list[Turn]] = {owner: [] for owner in owners}
-    for row in db.execute(wanted):
+    for row in db.execute(_TURNS, {"threads": list(owners)}):
         turn = Turn(*row)
         if turn.number > owners[turn.thread_id]:
             found[turn.thread_id].append(turn)

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, delete, func, insert, select, update
 
 from lineage_reference.branching import lineage, workspace
 from lineage_reference.branching.records import (
@@ -282,13 +282,22 @@ def _record(
         "checkpoint_id": checkpoint_id,
         "completed": completed,
     }
-    db.execute(insert(TURNS).values(row))
+    db.execute(_RECORD, row)
+
+
+# Built once, as those of `lineage`.
+_RECORD = insert(TURNS)
+_OWN = TURNS.c.thread_id == bindparam("thread")
+_LATEST = (
+    select(TURNS.c.number, TURNS.c.completed).where(_OWN).order_by(TURNS.c.number.desc()).limit(1)
+)
+_FIRST_AFTER = select(func.min(TURNS.c.number)).where(_OWN, TURNS.c.number > bindparam("after"))
+_ENDED = select(TURNS.c.checkpoint_id).where(_OWN, TURNS.c.number == bindparam("turn"))
 
 
 def _latest(db: Connection, thread_id: str) -> tuple[int, bool]:
     """The number of the last turn, and whether it is running."""
-    wanted = select(TURNS.c.number, TURNS.c.completed).where(TURNS.c.thread_id == thread_id)
-    found = db.execute(wanted.order_by(TURNS.c.number.desc()).limit(1)).first()
+    found = db.execute(_LATEST, {"thread": thread_id}).first()
     if found is None:  # all its turns were there before it was made known
         return lineage.conversation(db, thread_id).turn, False
     return found[0], not found[1]
@@ -297,8 +306,8 @@ def _latest(db: Connection, thread_id: str) -> tuple[int, bool]:
 def _first_after(db: Connection, thread_id: str, turn: int) -> int | None:
     """The first turn that began after `turn`: the live rows were kept when it did."""
     own = lineage.conversation(db, thread_id).turn
-    wanted = select(func.min(TURNS.c.number)).where(TURNS.c.thread_id == thread_id)
-    found: int | None = db.execute(wanted.where(TURNS.c.number > max(turn, own))).scalar()
+    given = {"thread": thread_id, "after": max(turn, own)}
+    found: int | None = db.execute(_FIRST_AFTER, given).scalar()
     return found
 
 
@@ -308,8 +317,7 @@ def _locate(db: Connection, thread_id: str, turn: int) -> tuple[Conversation, Ma
     number, running = _latest(db, source.thread_id)
     if turn < 0 or turn > number or (turn == number and running):
         raise NotCompleted(f"turn {turn} of {thread_id!r} is not completed: the last is {number}")
-    wanted = select(TURNS.c.checkpoint_id).filter_by(thread_id=source.thread_id, number=turn)
-    found = db.execute(wanted).first()
+    found = db.execute(_ENDED, {"thread": source.thread_id, "turn": turn}).first()
     if found is not None and found[0] is not None:
         return source, Mark(found[0])
     return source, None if turn == 0 and found is not None else _UNRECORDED
