@@ -318,12 +318,42 @@ def test_read_mode_keeps_scalars_and_a_marker(run: Run, store: SqliteStore) -> N
     assert run.get() == {"log": ["a", "b"], "mood": "fine"}
 
 
+def test_a_new_thread_is_trusted_and_no_other_one(run: Run, store: SqliteStore) -> None:
+    run.saver.trust_new = True
+    run.put(log=["a"])
+    store.set_mode("read")
+    assert run.saver.mode("t") == "shadow"  # it began in shadow mode
+    run.put(log=["a", "b"])
+    assert not any(step.sole for step in store.steps("t"))
+    assert verify(run.saver, "t").proved
+    run.put(log=["a", "b", "c"])
+    assert [step.sole for step in store.steps("t")].count(True) == 1
+
+    new = Run(DeltaSaver(StrictSaver(), store, trust_new=True), "u")
+    assert new.saver.mode("u") == "read"
+    new.put(log=["a"])
+    fork = new.last
+    new.put(log=["a", "b"])
+    new.saver = DeltaSaver(new.saver.inner, store, trust_new=True)  # after a restart
+    new.put(log=["a", "b", "c"])
+    new.put(parent=fork, log=["a", "z"])
+    assert all(step.sole for step in store.steps("u"))
+    store.set_mode("off")
+    new.put(log=["a", "z", "off"])
+    store.set_mode("read")
+    new.put(log=["a", "z", "off", "on"])
+    assert not store.step(("u", "", new.last)).sole  # a gap: full again until it is proved
+    assert new.get() == {"log": ["a", "z", "off", "on"]}
+
+
 @pytest.mark.parametrize("inner", [StrictSaver, InMemorySaver])
 def test_a_value_that_looks_like_a_marker_is_a_value(inner: Any, store: SqliteStore) -> None:
     key = "lineage-delta/1"
     run = Run(DeltaSaver(inner(), store, trust_new=True))
     for mode in ("off", "shadow", "read", "off"):
         store.set_mode(mode)
+        store.prove("t")
+        assert run.saver.mode("t") == mode
         for odd in (
             {key: "5.0"},
             {key: ["x"]},

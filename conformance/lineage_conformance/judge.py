@@ -120,7 +120,8 @@ def _shown(side: Any) -> Any:
 class Judge:
     """Judges laws on one target whose stores it is given.
 
-    `beat` is told the case and the step before each step. `referee` makes the strict reference that
+    `beat` is told the case and the step before each step; `making` is called now and then while the suite makes
+    cases, which is nobody's time but its own. `referee` makes the strict reference that
     graph laws are tried on when the target breaks them.
     """
 
@@ -130,8 +131,10 @@ class Judge:
         profile: str = "quick",
         beat: Callable[[Any, int], None] = lambda case, step: None,
         referee: Callable[[], Any] | None = None,
+        making: Callable[[], None] = lambda: None,
     ) -> None:
         self.stores, self.profile, self._beat, self._referee = stores, profile, beat, referee
+        self._making = making
         self._traces: dict[tuple[Any, ...], list[tuple[Any, Trace]]] = {}
 
     def judge(self, law: Law, face: Face, skip: tuple[Any, ...] = ()) -> Outcome:
@@ -236,7 +239,7 @@ class Judge:
         if key not in self._traces:
             self._traces[key] = [
                 (case, self.run(law, case, face))
-                for case in strategies.programs(law.focus, count)
+                for case in strategies.programs(law.focus, count, self._making)
                 if case not in skip
             ]
         return self._traces[key]

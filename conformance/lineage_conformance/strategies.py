@@ -348,13 +348,24 @@ ROUNDS = 8
 """How often more cases are drawn where some were equal; a strategy may not have enough different ones."""
 
 
-@functools.cache
-def programs(focus: str, count: int) -> tuple[Any, ...]:
-    """`count` different cases of a focus, or all that were found; the same ones every time: seeds are fixed."""
+_MADE: dict[tuple[str, int], tuple[Any, ...]] = {}
+
+
+def programs(focus: str, count: int, tick: Callable[[], None] = lambda: None) -> tuple[Any, ...]:
+    """`count` different cases of a focus, or all that were found; the same ones every time: seeds are fixed.
+
+    They are made once in a process. `tick` is called before each is drawn.
+    """
+    if (focus, count) not in _MADE:
+        _MADE[focus, count] = _different(focus, count, tick)
+    return _MADE[focus, count]
+
+
+def _different(focus: str, count: int, tick: Callable[[], None]) -> tuple[Any, ...]:
     made: dict[str, Any] = {}
     for again in range(ROUNDS):
         before = len(made)
-        for program in _drawn(focus, max(count - before, 10), again):
+        for program in _drawn(focus, max(count - before, 10), again, tick):
             if len(made) < count:
                 made.setdefault(repr(program), program)
         if len(made) in (before, count):
@@ -362,9 +373,10 @@ def programs(focus: str, count: int) -> tuple[Any, ...]:
     return tuple(made.values())
 
 
-def _drawn(focus: str, count: int, again: int) -> list[Any]:
+def _drawn(focus: str, count: int, again: int, tick: Callable[[], None]) -> list[Any]:
     """`count` cases as they are drawn, equal ones among them."""
     made: list[Any] = []
+    tick()
 
     @settings(
         max_examples=count,
@@ -376,6 +388,7 @@ def _drawn(focus: str, count: int, again: int) -> list[Any]:
     @seed(zlib.crc32(focus.encode()) + again)
     @given(FOCUSES[focus]())
     def collect(program: Any) -> None:
+        tick()
         made.append(program)
 
     with warnings.catch_warnings():

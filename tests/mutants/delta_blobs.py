@@ -419,9 +419,8 @@ class VerifiesTheHead(Good):
 class ReadsUnproved(Good):
     """Begins read mode as soon as it is asked to."""
 
-    def __init__(self, inner, path):
-        super().__init__(inner, path)
-        self.trust_new = True
+    def _trusted(self, place, parent):
+        return True
 
 
 @mutant(kills="deleted-with-thread")

@@ -115,6 +115,11 @@ class Recorder:
             for key in [k for k in self._lines if k[0] == thread and ns in (None, k[1])]:
                 del self._lines[key]
 
+    def step(self, place: tuple[str, str, str]) -> Step | None:
+        """The step of a checkpoint, from memory if it was the last."""
+        line = self._line(place, place[2])
+        return None if line is None else line.step
+
     def _line(self, place: tuple[str, str, str], parent: str) -> Line | None:
         with self._lock:
             line = self._lines.get(place[:2])

@@ -37,8 +37,9 @@ Config = Any
 class DeltaSaver(BaseCheckpointSaver[Any]):
     """A saver over `inner` whose lists are also, or only, kept in `store`.
 
-    `encoding` is ``splice`` or ``tail``. `trust_new` lets read mode begin with a thread's first checkpoint;
-    without it a thread stays in shadow mode until `verify` has proved it.
+    `encoding` is ``splice`` or ``tail``. `trust_new` lets read mode begin with a thread's first checkpoint; any
+    other thread stays in shadow mode until `verify` has proved it. In read mode the store has the only copy of the
+    lists: what backs up or restores one of saver and store has to do the same with the other.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
             if offer.mode == "off":
                 self.recorder.drop(place[0])
                 return None
-            sole = offer.mode == "read" and (offer.proved or self.trust_new)
+            sole = offer.mode == "read" and (offer.proved or self._trusted(place, parent))
             make = self.recorder.frame
             frame, line = make(place, parent, checkpoint, new_versions, sole)
             return _Plan(
@@ -109,6 +110,16 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
         except Exception as error:
             self._failed(place, error)
             return None
+
+    def _trusted(self, place: Place, parent: str | None) -> bool:
+        """Whether the thread has been in read mode from its first checkpoint on, and may be."""
+        if not self.trust_new:
+            return False
+        if parent is not None:
+            step = self.recorder.step((*place[:2], parent))
+            return step is not None and step.sole
+        root = self.store.newest(place[0], "")
+        return root is None or root.sole
 
     def _send(self, plan: _Plan) -> bool:
         """Store a frame; where what it goes on from is not there, once more without going on."""
@@ -198,7 +209,8 @@ class DeltaSaver(BaseCheckpointSaver[Any]):
     def mode(self, thread_id: str) -> str:
         """What is done for a thread: ``off``, ``shadow`` or ``read``; read waits for proof."""
         offer: Offer = self.store.offer(str(thread_id))
-        if offer.mode == "read" and not (offer.proved or self.trust_new):
+        waits = offer.mode == "read" and not offer.proved
+        if waits and not self._trusted((str(thread_id), "", ""), None):
             return "shadow"
         return offer.mode
 

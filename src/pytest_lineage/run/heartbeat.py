@@ -16,6 +16,9 @@ from typing import NamedTuple
 SIZE = 1 << 18
 _HEAD = struct.Struct("<QII")
 
+SUITE = 0xFFFFFFFF
+"""The operation of a worker whose suite is at work, and not the target."""
+
 
 class Beat(NamedTuple):
     """What the worker was doing: `steps` grows with every operation; `text` is the program as JSON."""
@@ -53,6 +56,10 @@ class Heartbeat:
         self._count += 1
         _, _, length = _HEAD.unpack_from(self._map, 0)
         _HEAD.pack_into(self._map, 0, self._count, index, length)
+
+    def suite(self) -> None:
+        """Say that the suite is at work: it makes programs."""
+        self.op(SUITE)
 
     def read(self) -> Beat:
         """What was written last."""

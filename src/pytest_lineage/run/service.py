@@ -65,6 +65,7 @@ class Service:
             start.get("profile", "quick"),
             self._tell,
             builtin.referee(self.target.kind),
+            beat.suite,
         )
         self._group = ""
         try:

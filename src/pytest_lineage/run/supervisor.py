@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_lineage.run.heartbeat import Beat, Heartbeat
+from pytest_lineage.run.heartbeat import SUITE, Beat, Heartbeat
 
 TICK = 0.05
 """Seconds between two looks at the heartbeat."""
+
+SUITE_LIMIT = 120.0
+"""Seconds without a step after which the suite itself counts as hanging, while it makes programs."""
 
 LAST_WORDS = 0.5
 """Seconds in which the end of an ended worker's output must have been read."""
@@ -108,12 +111,15 @@ class Worker:
             now = time.monotonic()
             if not gone and self._process.poll() is not None:
                 gone = now
-            count, queued = self.beat.read().steps, _queued(self._process.pid)
+            beat, queued = self.beat.read(), _queued(self._process.pid)
+            count, limit = beat.steps, op_limit
+            if beat.op == SUITE:
+                limit = max(limit, SUITE_LIMIT)
             passed = min(now - before, 3 * TICK) - min(max(queued - waited, 0.0), now - before)
             quiet = 0.0 if count != last else quiet + max(passed, 0.0)
             last, before, waited = count, now, queued
-            if quiet > op_limit:
-                return Reply(ended=self._hang(op_limit))
+            if quiet > limit:
+                return Reply(ended=self._hang(limit))
 
     def tell(self, data: dict[str, Any]) -> None:
         """Answer a question of the worker."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from lineage_conformance.law import Law
+from pytest_lineage.run.heartbeat import SUITE
 from pytest_lineage.run.options import Options, SuiteFault, Unusable
 from pytest_lineage.run.rows import Row
 from pytest_lineage.run.supervisor import Ended, Limits, Reply, Worker
@@ -146,6 +147,8 @@ class TargetRun:
             second = self._ask(command, limit)
             if second.ended is None:
                 reply = second
+        if reply.ended is not None and reply.ended.beat.op == SUITE and reply.ended.how == "hung":
+            raise SuiteFault(f"{reply.ended.detail} while programs for {item.id} were made")
         if reply.ended is not None:
             self._ended[face] = self._ended.get(face, 0) + 1
             _describe_end(row, reply.ended)
