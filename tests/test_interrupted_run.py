@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from pytest_lineage.cli import main
+from pytest_lineage.cli import main, signals
 from pytest_lineage.report import jsonl
+from pytest_lineage.run import engine
 
 WAITS = """
 import threading
@@ -73,41 +75,75 @@ def test_what_was_found_is_kept(tmp_path: Path, name: str) -> None:
     assert len(document["laws"]) == len({(row["law"], row["face"]) for row in document["laws"]})
 
 
-def test_targets_that_were_done_are_kept_when_the_next_is_interrupted_while_it_opens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from pytest_lineage.run import engine
+def test_a_second_ctrl_c_loses_nothing(tmp_path: Path) -> None:
+    running = stop_halfway(tmp_path, signal.SIGINT)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    document = jsonl.read(tmp_path / "found.jsonl")
+    assert {"holds", "inconclusive"} <= {row["verdict"] for row in document["laws"]}
 
+
+def test_signals_interrupt_once_say_so_and_then_again(capsys: pytest.CaptureFixture[str]) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with signals.interrupt_once():
+        with pytest.raises(KeyboardInterrupt) as caught:
+            signal.raise_signal(signal.SIGTERM)
+        assert caught.value.args == (signal.SIGTERM,)
+        signal.raise_signal(signal.SIGINT)
+        assert "writing what was found" in capsys.readouterr().err
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert before == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    kept = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
+    try:
+        with signals.interrupt_once():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, kept)
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let the opening of the target of that number be interrupted."""
     opened: list[str] = []
     start = engine.TargetRun.start
 
     def interrupted(self: engine.TargetRun) -> object:
         opened.append(self.text)
-        if len(opened) == 2:
+        if len(opened) == number:
             raise KeyboardInterrupt
         return start(self)
 
     monkeypatch.setattr(engine.TargetRun, "start", interrupted)
+
+
+def test_targets_that_were_done_are_kept_when_the_next_is_interrupted_while_it_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupt_at(monkeypatch, 2)
     monkeypatch.chdir(tmp_path)
     arguments = ["check", "memory", "sqlite", "memory", "--laws", "put", "--report", "found.jsonl"]
     assert main(arguments) == 130
-    assert "not checked: sqlite, memory" in capsys.readouterr().err
+    assert "not checked: memory" in capsys.readouterr().err
     document = jsonl.read("found.jsonl")
-    assert [target["name"] for target in document["targets"]] == ["memory"]
-    assert document["exit_code"] == 0
+    errors = {target["name"]: target.get("error", "") for target in document["targets"]}
+    assert errors == {"memory": "", "sqlite": "sqlite: interrupted while it was opened"}
+    assert {row["verdict"] for row in document["laws"] if row["target"] == "memory"} == {"holds"}
 
 
-def test_nothing_is_reported_where_nothing_was_found(
+def test_an_interrupt_before_anything_was_found_leaves_a_report_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from pytest_lineage.run import engine
-
-    def interrupted(self: engine.TargetRun) -> object:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(engine.TargetRun, "start", interrupted)
+    interrupt_at(monkeypatch, 1)
     monkeypatch.chdir(tmp_path)
-    assert main(["check", "memory", "--laws", "put"]) == 130
+    arguments = ["check", "memory", "--laws", "put", "--report", "r.jsonl", "--junit", "r.xml"]
+    assert main(arguments) == 130
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert "interrupted while it was opened" in captured.out
     assert captured.err.strip() == "interrupted"
+    assert jsonl.read("r.jsonl")["exit_code"] == 2
+    assert main(["report", "show", "r.jsonl"]) in (0, 2)
+    ElementTree.parse("r.xml")

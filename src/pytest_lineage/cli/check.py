@@ -7,14 +7,11 @@ A target is a built-in name (see `pytest-lineage targets`), an import path (pkg.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_lineage.cli import signals
 from pytest_lineage.cli.common import UsageError, add_format, choose, note, writable
 from pytest_lineage.run import engine
 from pytest_lineage.run.rows import TargetReport, exit_code
@@ -95,47 +92,24 @@ def run(options: argparse.Namespace) -> int:
     )
     ratchet = _known(options)
     reports: list[TargetReport] = []
-    stopped: KeyboardInterrupt | None = None
-    try:
-        with signals_interrupt():
+    with signals.interrupt_once():
+        stopped: KeyboardInterrupt | None = None
+        try:
             _check_all(options, settings, ratchet, reports)
-    except engine.Interrupted as interrupted:
-        stopped = interrupted
-        if interrupted.report.rows:
+        except engine.Interrupted as interrupted:
+            stopped = interrupted
             reports.append(interrupted.report)
-    if stopped is not None and not reports:
-        raise stopped
-    known = None
-    if ratchet is not None:
-        known = told(ratchet, reports, chosen, options, whole=stopped is None)
-    problems = known["problems"] if known else ()
-    code = exit_code(reports, options.fail_on_should, options.fail_on, problems)
-    _write(options, reports, code, jsonl, junit, known)
-    if stopped is not None:
-        left = options.targets[len(reports) :]
-        note(f"not checked: {', '.join(left)}") if left else None
-        raise stopped
+        known = None
+        if ratchet is not None:
+            known = told(ratchet, reports, chosen, options, whole=stopped is None)
+        problems = known["problems"] if known else ()
+        code = exit_code(reports, options.fail_on_should, options.fail_on, problems)
+        _write(options, reports, code, jsonl, junit, known)
+        if stopped is not None:
+            left = options.targets[len(reports) :]
+            note(f"not checked: {', '.join(left)}") if left else None
+            raise stopped
     return code
-
-
-@contextmanager
-def signals_interrupt() -> Iterator[None]:
-    """Let the signals that end a job, in CI or with its terminal, interrupt as Ctrl-C does: results are kept."""
-
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt(number)
-
-    kept: list[tuple[int, Any]] = []
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                kept.append((number, signal.signal(number, stop)))
-    try:
-        yield
-    finally:
-        for number, before in kept:
-            signal.signal(number, before)
 
 
 def _known(options: argparse.Namespace) -> Ratchet | None:

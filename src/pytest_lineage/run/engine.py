@@ -61,13 +61,15 @@ def check(
         _judge_all(judge, report, chosen, faces, options, begin, done, begins)
     except KeyboardInterrupt as error:
         interrupted = error
+        if not report.about:
+            report.error = f"{text}: interrupted while it was opened"
         _leave_out(report, chosen)
     except Unusable as error:
         report.error = str(error)
     except SuiteFault as error:
         report.fault = str(error)
     finally:
-        run.close()
+        run.close(at_once=interrupted is not None)
     fold(report.rows, {item.id: tuple(laws.causes(item)) for item in chosen})
     report.seconds = time.monotonic() - begin
     if options.save:

@@ -125,12 +125,12 @@ class Worker:
         """Answer a question of the worker."""
         self._send(data)
 
-    def stop(self) -> None:
-        """Ask the worker to close its target, wait briefly, then end it."""
-        if self._process.poll() is None:
+    def stop(self, seconds: float) -> None:
+        """Ask the worker to close its target, wait so long, then end it. With 0 it is ended at once."""
+        if seconds and self._process.poll() is None:
             try:
                 self._send({"do": "stop"})
-                self._process.wait(5)
+                self._process.wait(seconds)
             except (OSError, subprocess.TimeoutExpired):
                 pass
         self._clean()

@@ -16,6 +16,9 @@ from pytest_lineage.run.supervisor import Ended, Limits, Reply, Worker
 SLOW = 60.0
 """Seconds without a step after which a probe or a stage counts as hanging: each may import much."""
 
+STOP = 5.0
+"""Seconds in which a worker may close its target before it is ended."""
+
 MOST_HANGS = 4
 """Hangs or deaths on one face after which its other laws are not tried: each costs seconds."""
 
@@ -202,14 +205,14 @@ class TargetRun:
         """End the worker; the next question is answered by a new one."""
         self._stop()
 
-    def _stop(self) -> None:
+    def _stop(self, at_once: bool = False) -> None:
         if self._worker is not None:
-            self._worker.stop()
+            self._worker.stop(0 if at_once else STOP)
             self._worker = None
 
-    def close(self) -> None:
-        """End the worker, and the server if this run opened one."""
-        self._stop()
+    def close(self, at_once: bool = False) -> None:
+        """End the worker, and the server if this run opened one. `at_once`: the target is not closed first."""
+        self._stop(at_once)
         if self._own_postgres:
             self._postgres.close()
 
