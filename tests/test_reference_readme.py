@@ -22,7 +22,8 @@ pytestmark = [
 
 
 def test_snippets_run_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    for extra in ("sqlalchemy", "starlette", "httpx"):
+        pytest.importorskip(extra, reason=f"{extra} is not installed")
     text = README.read_text(encoding="utf-8")
     snippets = list(SNIPPET.finditer(text))
     assert len(snippets) >= 7
