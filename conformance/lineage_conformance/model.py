@@ -192,7 +192,8 @@ class Model:
     def _value(self, value: Any) -> Any:
         own = canon(value)
         if engine_owned(own):
-            return own  # the engine dispatches on the type of its own records: no serializer may lose it
+            # The engine dispatches on the type of its own records: no serializer may lose it.
+            return [self._value(item) for item in value] if type(value) is list else own
         try:
             return canon(self.normalize(value))
         except Exception:
