@@ -35,13 +35,27 @@ class Waits(InMemorySaver):
         return super().put(*args)
 """
 
+# Whoever runs the tests may have had signals ignored (nohup, a job in the background), which is inherited.
+AS_USUAL = """
+import signal
+import sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+
+from pytest_lineage.cli import main
+
+sys.exit(main())
+"""
+
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 
 def stop_halfway(folder: Path, number: signal.Signals, *targets: str) -> subprocess.Popen[str]:
     """A check that stands in the 200th `put` and is sent a signal there; it has ended."""
     (folder / "waits.py").write_text(WAITS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest_lineage", "check", "./waits.py:Waits", *targets]
+    command = [sys.executable, "-c", AS_USUAL, "check", "./waits.py:Waits", *targets]
     command += ["--face", "sync", "--op-limit", "300", "--report", "found.jsonl"]
     running = subprocess.Popen(
         command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -85,7 +99,9 @@ def test_a_second_ctrl_c_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_signals_interrupt_once_say_so_and_then_again(capsys: pytest.CaptureFixture[str]) -> None:
+    outer = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert before[1] is signal.SIG_DFL
     with signals.interrupt_once():
         with pytest.raises(KeyboardInterrupt) as caught:
             signal.raise_signal(signal.SIGTERM)
@@ -95,6 +111,7 @@ def test_signals_interrupt_once_say_so_and_then_again(capsys: pytest.CaptureFixt
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert before == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    signal.signal(signal.SIGINT, outer)
 
 
 def test_an_ignored_signal_stays_ignored() -> None:
