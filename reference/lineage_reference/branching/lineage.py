@@ -54,7 +54,7 @@ def _ancestors() -> Select[Any]:
     up = up.union_all(
         select(*_FIELDS, up.c.depth + 1)
         .join(up, CONVERSATIONS.c.thread_id == up.c.parent_id)
-        .where(up.c.depth < DEPTH, CONVERSATIONS.c.status == "active")
+        .where(up.c.depth < bindparam("most"), CONVERSATIONS.c.status == "active")
     )
     return select(up).order_by(up.c.depth)
 
@@ -78,7 +78,9 @@ def branches(db: Connection, thread_ids: Iterable[str]) -> list[Conversation]:
 def line(db: Connection, thread_id: str) -> tuple[list[Conversation], bool]:
     """A conversation and its ancestors, nearest first, and whether the line reaches its root."""
     start = conversation(db, thread_id)
-    found = [Conversation(*row[:-1]) for row in db.execute(_LINE, {"thread": thread_id})]
+    found = [
+        Conversation(*row[:-1]) for row in db.execute(_LINE, {"thread": thread_id, "most": DEPTH})
+    ]
     if len({each.thread_id for each in found}) < len(found):
         raise BrokenLineage(f"the parents of {start.thread_id!r} run in a circle")
     return found, found[-1].parent_id is None
