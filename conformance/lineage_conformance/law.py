@@ -64,6 +64,34 @@ class Verdict(str, enum.Enum):
     INCONCLUSIVE = "inconclusive"
 
 
+class Stake(str, enum.Enum):
+    """What is at stake where a law is broken, the worst first."""
+
+    words: str
+    """What can happen, in words for reports: a sentence without its full stop."""
+    rank: int
+    """Place in this order; 0 is the worst."""
+
+    DELETED = "others-deleted", "someone else's data can be deleted"
+    EXPOSED = "others-exposed", "someone else's data can be read"
+    LOST = "lost", "acknowledged data can be lost"
+    KEPT = "kept", "data that must be gone can still be read"
+    CHANGED = "changed", "what was stored can come back changed"
+    REPEATED = "repeated", "finished work can be done twice"
+    FAILS = "fails", "a run can fail, hang or stop half way"
+    MISORDERED = "misordered", "things can come back in another order"
+    METADATA = "metadata", "metadata, lists or records can be wrong"
+    COST = "cost", "it can cost time, space or convenience"
+
+    def __new__(cls, key: str, words: str) -> Stake:
+        """A member: its value is the key that reports carry."""
+        made = str.__new__(cls, key)
+        made._value_ = key
+        made.words = words
+        made.rank = len(cls.__members__)
+        return made
+
+
 @dataclass(frozen=True)
 class Law:
     """One sentence that must hold of a target."""
@@ -72,6 +100,8 @@ class Law:
     """Stable: ``group.what-holds``. Renaming one is a breaking change."""
     sentence: str
     level: Level
+    stake: Stake
+    """What can happen to an application's data where the law is broken."""
     source: str
     """Where the sentence comes from: a base class docstring, the engine's need, or what is lost."""
     kind: str = "saver"
@@ -132,6 +162,7 @@ def law(
     id: str,
     *,
     level: Level,
+    stake: Stake,
     source: str,
     lens: str | Lens = "*",
     **options: Any,
@@ -154,6 +185,7 @@ def law(
             id=id,
             sentence=sentence,
             level=level,
+            stake=stake,
             source=source,
             lens=lens if callable(lens) else matching(lens),
             corpus=function,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance.bench import Bench
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.laws.answer_cases import AnswerCase
 from lineage_conformance.laws.answer_scene import Scene, check
 from lineage_conformance.session import Diff
@@ -36,6 +36,7 @@ OTHER = (
 @law(
     "answer.is-the-last-text",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CONTRACT + "the text of the last assistant message of the current turn that has text",
     lens="answer:content answer:known",
     focus="answer",
@@ -54,6 +55,7 @@ def is_the_last_text() -> Iterator[AnswerCase]:
 @law(
     "answer.joins-text-blocks",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CONTRACT + "its text blocks joined; reasoning, tool and server blocks left out",
     lens="answer:content",
     after=("answer.is-the-last-text",),
@@ -73,6 +75,7 @@ def joins_text_blocks() -> Iterator[AnswerCase]:
 @law(
     "answer.reads-dicts",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="LangGraph: a channel without add_messages keeps message dicts as they are",
     lens="answer:content answer:complete",
     after=("answer.is-the-last-text", "answer.joins-text-blocks", "answer.complete-when-settled"),
@@ -90,6 +93,7 @@ def reads_dicts() -> Iterator[AnswerCase]:
 @law(
     "answer.belongs-to-the-current-turn",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=SHOWN,
     lens="answer:content answer:complete",
     after=("answer.is-the-last-text", "answer.complete-when-settled", "answer.tells-failures"),
@@ -106,6 +110,7 @@ def belongs_to_the_current_turn() -> Iterator[AnswerCase]:
 @law(
     "answer.complete-when-settled",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source=CONTRACT + "complete only when the run reached a terminal state, and then it is",
     lens="answer:complete answer:known",
     after=("answer.is-the-last-text",),
@@ -123,6 +128,7 @@ def complete_when_settled() -> Iterator[AnswerCase]:
 @law(
     "answer.incomplete-while-uncommitted",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=SHOWN,
     lens="answer:complete answer:completed_at",
     after=("answer.complete-when-settled",),
@@ -138,6 +144,7 @@ def incomplete_while_uncommitted() -> Iterator[AnswerCase]:
 @law(
     "answer.incomplete-while-waiting",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source=SHOWN,
     lens="answer:complete answer:completed_at answer:status",
     after=("answer.complete-when-settled",),
@@ -153,6 +160,7 @@ def incomplete_while_waiting() -> Iterator[AnswerCase]:
 @law(
     "answer.tells-failures",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CONTRACT + "cancelled, failed and interrupted are told apart",
     lens="answer:complete answer:completed_at answer:status",
     after=("answer.complete-when-settled",),
@@ -168,6 +176,7 @@ def tells_failures() -> Iterator[AnswerCase]:
 @law(
     "answer.tells-cancels",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=CONTRACT + "cancelled, failed and interrupted are told apart",
     lens="answer:complete answer:completed_at answer:status",
     after=("answer.complete-when-settled", "answer.tells-failures"),
@@ -183,6 +192,7 @@ def tells_cancels() -> Iterator[AnswerCase]:
 @law(
     "answer.reads-cancel-marks",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source="LangGraph: tasks that were cancelled leave an error mark with durability sync and async",
     lens="answer:status",
     faces=("async",),
@@ -198,6 +208,7 @@ def reads_cancel_marks() -> Iterator[AnswerCase]:
 @law(
     "answer.incomplete-while-running",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=SHOWN,
     lens="answer:complete answer:completed_at",
     after=("answer.complete-when-settled",),
@@ -214,6 +225,7 @@ def incomplete_while_running() -> Iterator[AnswerCase]:
 @law(
     "answer.old-head-is-never-complete",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="LangGraph: with durability exit a running turn leaves the old head, whose next is empty",
     lens="answer:complete answer:content",
     after=("answer.incomplete-while-running", "answer.belongs-to-the-current-turn"),
@@ -229,6 +241,7 @@ def old_head_is_never_complete() -> Iterator[AnswerCase]:
 @law(
     "answer.completed-at-is-the-heads-time",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=CONTRACT
     + "completed_at is the time of the settled head, None while the answer is not complete",
     lens="answer:completed_at",
@@ -262,6 +275,7 @@ def _unknown(bench: Bench, case: AnswerCase) -> Iterator[Diff]:
 @law(
     "answer.unknown-thread-is-unknown",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source=CONTRACT + "None for an unknown thread",
     lens="answer:unknown",
     meaning="A lost conversation looks like one that has not begun, and the client waits for ever.",

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 
 from lineage_conformance.canon import canon
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.laws.branching_agent import Agent, script
 from lineage_conformance.laws.branching_stage import Line, Stage, staged
 from lineage_conformance.laws.branching_tale import (
@@ -40,6 +40,7 @@ def _prefix(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.messages-equal-prefix",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=PREFIX,
     check=staged(_prefix),
     meaning="The branch shows messages that were never said before it, or has lost some, or renamed them: a "
@@ -66,6 +67,7 @@ def _delta(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.delta-threads",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="DeltaChannel: a checkpoint holds no value, it is replayed from the writes of its ancestors",
     check=staged(_delta),
     versions=("langgraph>=1.2.0",),
@@ -89,6 +91,7 @@ def _unrecorded(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.unrecorded-turns",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=PREFIX + "; the head may have been summarised since, history has not",
     check=staged(_unrecorded),
     after=("branching.messages-equal-prefix", "branching.source-is-unchanged"),
@@ -115,6 +118,7 @@ def _source(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.source-is-unchanged",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     check=staged(_source),
     meaning="Trying something out in a branch changes the conversation that it was to leave alone.",
@@ -141,6 +145,7 @@ def _idle(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.fresh-branch-is-idle",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source="engine: what a checkpoint schedules is run by the next invoke, and invoke(None) asks for just that",
     check=staged(_idle),
     after=("branching.messages-equal-prefix",),
@@ -172,6 +177,7 @@ def _first(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.first-turn-sees-prefix",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=PREFIX,
     check=staged(_first),
     after=("branching.messages-equal-prefix", "branching.fresh-branch-is-idle"),
@@ -214,6 +220,7 @@ def _hang_write(stage: Stage, line: Line) -> None:
 @branching(
     "branching.siblings-are-apart",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     check=staged(_apart),
     after=(
@@ -244,6 +251,7 @@ def _nested(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.branches-of-branches",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=DATA + "; a branch is a conversation like any other",
     check=staged(_nested),
     after=("branching.messages-equal-prefix", "branching.siblings-are-apart"),
@@ -295,6 +303,7 @@ def _meanwhile(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.while-the-parent-runs",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source="engine: a running turn has stored checkpoints of a state that nobody was shown yet",
     check=staged(_meanwhile),
     after=("branching.messages-equal-prefix", "branching.siblings-are-apart"),
@@ -318,6 +327,7 @@ def _early(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.no-such-turn",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="contract: refused for a turn that is running or has not happened",
     check=staged(_early),
     meaning="A branch point that does not exist is taken for the nearest one, and nobody is told.",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lineage_conformance.canon import canon
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.branching import branching
 from lineage_conformance.laws.branching_stage import Stage, staged
 from lineage_conformance.laws.branching_tale import FURNISHED, Move, Tale, tale
@@ -86,6 +86,7 @@ def _cost(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.cost-is-the-prefix",
     level=Level.SHOULD,
+    stake=Stake.COST,
     source="cost: what came after the branch point is no part of the branch, so nothing of it need be read",
     check=staged(_cost),
     after=(

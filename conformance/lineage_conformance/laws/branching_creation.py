@@ -9,7 +9,7 @@ from typing import Any
 
 from lineage_conformance import contract
 from lineage_conformance.contracts.branching import PHASES
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.branching import DATA, branching
 from lineage_conformance.laws.branching_stage import Future, Line, Stage, staged
 from lineage_conformance.laws.branching_tale import FURNISHED, Move, Tale, tale
@@ -90,6 +90,7 @@ def _failure(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.failure-leaves-nothing",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source=WHOLE,
     check=staged(_failure),
     after=(
@@ -186,6 +187,7 @@ def _seen_by_others(stage: Stage, line: Line, turn: int, phase: str, other: Any)
 @branching(
     "branching.killed-creation",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source=WHOLE,
     check=staged(_killed),
     needs=("store",),
@@ -220,6 +222,7 @@ def _swept(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.swept-stays-swept",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=WHOLE,
     check=staged(_swept),
     after=("branching.failure-leaves-nothing",),
@@ -252,6 +255,7 @@ def _spared(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.sweep-spares-the-living",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source="data: only what stopped halfway long ago is an orphan",
     check=staged(_spared),
     after=(
@@ -282,6 +286,7 @@ def _deleted(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.parents-outlive-branches",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source=DATA + "; branches read their first turns from their parents",
     check=staged(_deleted),
     after=("branching.branches-of-branches", "branching.history-is-inherited"),
@@ -307,6 +312,7 @@ def _deletes(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.delete-is-complete",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source="data: deleted means gone, rows and thread; and nothing else is",
     check=staged(_deletes),
     after=("branching.source-is-unchanged",),

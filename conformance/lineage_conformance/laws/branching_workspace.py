@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance.contracts.branching import DEPTH
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.branching import branching
 from lineage_conformance.laws.branching_stage import Line, Stage, staged
 from lineage_conformance.laws.branching_tale import FURNISHED, PLAIN, Move, Tale, tale
@@ -37,6 +37,7 @@ def _workspace(stage: Stage, tale: Tale, artifacts: bool) -> Iterator[Diff]:
 @branching(
     "branching.workspace-as-of-turn",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=AS_OF,
     check=staged(lambda stage, tale: _workspace(stage, tale, artifacts=False)),
     meaning="The documents of a branch come from after it: text that the conversation never saw.",
@@ -53,6 +54,7 @@ def workspace_as_of_turn() -> Iterator[Tale]:
 @branching(
     "branching.artifacts-up-to-turn",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=AS_OF + "; artifacts belong to the turn that made them",
     check=staged(lambda stage, tale: _workspace(stage, tale, artifacts=True)),
     meaning="A branch shows charts of turns that it does not have, or lost those of turns that it has.",
@@ -93,6 +95,7 @@ def _history(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.history-is-inherited",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=f"contract: all turns of a conversation, inherited ones first; {DEPTH} ancestors are followed",
     check=staged(_history),
     meaning="A branch shows no past, another branch's past, or never stops looking for it.",
@@ -118,6 +121,7 @@ def _numbers(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.turn-numbers-continue",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="contract: a branch at turn k goes on with turn k + 1, so a number names one state along a lineage",
     check=staged(_numbers),
     after=("branching.history-is-inherited",),
@@ -177,6 +181,7 @@ def _map(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.map-is-the-family",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="contract: the highest ancestor within reach and all that descends from it; writes nothing",
     check=staged(_map),
     after=("branching.history-is-inherited", "branching.turn-numbers-continue"),
@@ -209,6 +214,7 @@ def _restore(stage: Stage, tale: Tale) -> Iterator[Diff]:
 @branching(
     "branching.restore-keeps-the-source",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: going back must not destroy what came after, or it cannot be undone",
     check=staged(_restore),
     after=(

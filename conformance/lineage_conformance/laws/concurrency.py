@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import (
     DeleteThread,
     Get,
@@ -28,6 +28,7 @@ VALUES = "get:channel_values*"
 @law(
     "concurrency.writes-of-parallel-tasks",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=PARALLEL,
     lens=f"{WRITES} together:*",
     after=("writes.round-trip", "writes.tasks-are-apart"),
@@ -45,6 +46,7 @@ def writes_of_parallel_tasks() -> Iterator[Program]:
 @law(
     "concurrency.write-beside-put",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: with durability async a checkpoint is stored while tasks of the next step write",
     lens=f"{WRITES} {VALUES} list:rows together:*",
     after=("concurrency.writes-of-parallel-tasks", "concurrency.puts-on-one-thread"),
@@ -71,6 +73,7 @@ def write_beside_put() -> Iterator[Program]:
 @law(
     "concurrency.puts-on-one-thread",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: two requests on one conversation both store their step",
     lens=f"list:rows {VALUES} get:parent_config* get:metadata* together:*",
     after=(
@@ -96,6 +99,7 @@ def puts_on_one_thread() -> Iterator[Program]:
 @law(
     "concurrency.puts-on-many-threads",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: one saver object serves all conversations of a server",
     lens=f"list:rows {VALUES} get:metadata* together:*",
     after=("concurrency.puts-on-one-thread", "namespaces.same-id-is-fine"),
@@ -114,6 +118,7 @@ def puts_on_many_threads() -> Iterator[Program]:
 @law(
     "concurrency.delete-beside-put",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source="data: the thread that is put is not the one that is deleted",
     lens=f"list:rows {VALUES} together:* delete_thread:* put:*",
     needs=("delete_thread",),
@@ -135,6 +140,7 @@ def delete_beside_put() -> Iterator[Program]:
 @law(
     "concurrency.same-writes-at-once",
     level=Level.SHOULD,
+    stake=Stake.REPEATED,
     source="stock savers insert or ignore: a retry that overtakes the first attempt stores nothing twice",
     lens=f"{WRITES} together:*",
     after=("concurrency.writes-of-parallel-tasks",),
@@ -148,6 +154,7 @@ def same_writes_at_once() -> Iterator[Program]:
 @law(
     "concurrency.two-handles-at-once",
     level=Level.SHOULD,
+    stake=Stake.LOST,
     source="data: two workers on one store both store their step, or one waits for the other",
     lens=f"list:rows {VALUES} {WRITES} together:* put:* writes:*",
     needs=("store",),
@@ -183,6 +190,7 @@ def two_handles_at_once() -> Iterator[Program]:
 @law(
     "concurrency.answers-while-listing",
     level=Level.SHOULD,
+    stake=Stake.FAILS,
     source="list returns an iterator, and nothing says that the saver is not to be used until it ends",
     lens="get:channel_values* get:pending_writes* list:rows list:raises",
     after=("latest.is-largest-id", "fork.branches-are-independent"),
@@ -201,6 +209,7 @@ def answers_while_listing() -> Iterator[Program]:
 @law(
     "concurrency.sync-call-in-own-loop",
     level=Level.SHOULD,
+    stake=Stake.FAILS,
     source="stock savers refuse the reading half of such calls with an error instead of waiting for ever",
     lens="get:channel_values* get:pending_writes* list:rows",
     after=("latest.is-largest-id", "values.complete", "writes.round-trip"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import (
     CopyThread,
     DeleteThread,
@@ -58,6 +58,7 @@ def _reads(thread: str) -> tuple[Op, ...]:
 @law(
     "copy.complete",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=ALL,
     lens="get:channel_values* get:channel_versions* get:metadata* list:rows",
     needs=NEEDS,
@@ -74,6 +75,7 @@ def complete() -> Iterator[Program]:
 @law(
     "copy.keeps-writes",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source=ALL,
     lens="get:pending_writes*",
     needs=NEEDS,
@@ -89,6 +91,7 @@ def keeps_writes() -> Iterator[Program]:
 @law(
     "copy.keeps-parents",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CHAIN,
     lens="get:parent_config* get:config*",
     needs=NEEDS,
@@ -104,6 +107,7 @@ def keeps_parents() -> Iterator[Program]:
 @law(
     "copy.keeps-delta-history",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=CHAIN,
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),
@@ -130,6 +134,7 @@ def keeps_delta_history() -> Iterator[Program]:
 @law(
     "copy.leaves-source",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="data: copying is not moving",
     lens="get:* list:rows",
     needs=NEEDS,
@@ -152,6 +157,7 @@ def leaves_source() -> Iterator[Program]:
 @law(
     "copy.is-independent",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="data: two threads share nothing after the copy",
     lens="get:channel_values* get:pending_writes* get:metadata* list:rows",
     needs=NEEDS,
@@ -178,6 +184,7 @@ def is_independent() -> Iterator[Program]:
 @law(
     "copy.outlives-source",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source="data: delete_thread names one thread",
     lens="get:channel_values* get:pending_writes* list:rows",
     needs=(*NEEDS, "delete_thread"),

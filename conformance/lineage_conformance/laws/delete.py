@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import DeleteThread, Get, List, Program, Put, Writes, program
 from lineage_conformance.session import Diff
 
@@ -20,6 +20,7 @@ def _refuses(diff: Diff) -> bool:
 @law(
     "delete.implemented",
     level=Level.SHOULD,
+    stake=Stake.KEPT,
     source="BaseCheckpointSaver declares delete_thread; servers call it when a user deletes a conversation",
     lens=_refuses,
     versions=("langgraph-checkpoint>=2.0.25",),
@@ -34,6 +35,7 @@ def implemented() -> Iterator[Program]:
 @law(
     "delete.complete",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=ALL_GONE,
     lens="list:rows",
     needs=NEEDS,
@@ -68,6 +70,7 @@ def complete() -> Iterator[Program]:
 @law(
     "delete.idempotent",
     level=Level.SHOULD,
+    stake=Stake.FAILS,
     source="a delete is retried after a lost answer; stock savers accept unknown threads",
     lens="delete_thread:*",
     needs=NEEDS,
@@ -82,6 +85,7 @@ def idempotent() -> Iterator[Program]:
 @law(
     "delete.id-reusable",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=ALL_GONE,
     lens="get:pending_writes* get:channel_values* get:parent_config* list:rows",
     needs=NEEDS,
@@ -113,6 +117,7 @@ def id_reusable() -> Iterator[Program]:
 @law(
     "delete.spares-others",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source="data: other threads are not named in the call",
     lens="list:rows get:pending_writes* get:channel_values* get:parent_config*",
     needs=NEEDS,

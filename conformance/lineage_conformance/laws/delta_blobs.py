@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance.bench import Bench
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.laws.delta_blobs_case import Play
 from lineage_conformance.laws.delta_blobs_history import Act, History
 from lineage_conformance.session import Diff
@@ -63,6 +63,7 @@ APPENDS = line(
 @blobs(
     "delta_blobs.off-by-default",
     level=Level.MUST,
+    stake=Stake.COST,
     source=OWNER,
     lens="mode:* blobs:stored*",
     meaning="Turning on a feature is an accident instead of a decision, and old servers see what they do not know.",
@@ -76,6 +77,7 @@ def off_by_default() -> Iterator[History]:
 @blobs(
     "delta_blobs.flag-by-thread",
     level=Level.MUST,
+    stake=Stake.COST,
     source=OWNER,
     lens="mode:* blobs:stored*",
     after=("delta_blobs.off-by-default",),
@@ -97,6 +99,7 @@ def flag_by_thread() -> Iterator[History]:
 @blobs(
     "delta_blobs.shadow-leaves-reads",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=SHADOW,
     lens="get:*",
     after=("delta_blobs.off-by-default",),
@@ -111,6 +114,7 @@ def shadow_leaves_reads() -> Iterator[History]:
 @blobs(
     "delta_blobs.rebuilds-appends",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     focus="delta-blobs",
@@ -127,6 +131,7 @@ def rebuilds_appends() -> Iterator[History]:
 @blobs(
     "delta_blobs.sees-equal-length-edits",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     after=("delta_blobs.rebuilds-appends",),
@@ -142,6 +147,7 @@ def sees_equal_length_edits() -> Iterator[History]:
 @blobs(
     "delta_blobs.early-edit-with-append",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     after=("delta_blobs.rebuilds-appends", "delta_blobs.sees-equal-length-edits"),
@@ -157,6 +163,7 @@ def early_edit_with_append() -> Iterator[History]:
 @blobs(
     "delta_blobs.survives-compaction",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     after=("delta_blobs.rebuilds-appends", "delta_blobs.sees-equal-length-edits"),
@@ -180,6 +187,7 @@ def survives_compaction() -> Iterator[History]:
 @blobs(
     "delta_blobs.keys-change-apart",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     after=(
@@ -203,6 +211,7 @@ def keys_change_apart() -> Iterator[History]:
 @blobs(
     "delta_blobs.sees-in-place-changes",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     after=(
@@ -228,6 +237,7 @@ def sees_in_place_changes() -> Iterator[History]:
 @blobs(
     "delta_blobs.only-lists",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="contract: only channels that hold a list or a dictionary of lists become blobs",
     lens="rebuild:* blobs:channels*",
     after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction"),
@@ -248,6 +258,7 @@ def only_lists() -> Iterator[History]:
 @blobs(
     "delta_blobs.namespaces-are-apart",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source=DATA,
     lens="rebuild:*",
     after=("delta_blobs.rebuilds-appends", "delta_blobs.survives-compaction"),
@@ -271,6 +282,7 @@ def namespaces_are_apart() -> Iterator[History]:
 @blobs(
     "delta_blobs.gap-begins-anew",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=DATA,
     lens="rebuild:* blobs:base*",
     focus="delta-blobs",

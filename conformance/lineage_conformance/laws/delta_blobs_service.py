@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance.bench import Bench
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.delta_blobs import (
     APPENDS,
     DATA,
@@ -31,6 +31,7 @@ from lineage_conformance.session import Diff
 @blobs(
     "delta_blobs.survives-restart",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     needs=("store",),
@@ -60,6 +61,7 @@ def survives_restart() -> Iterator[History]:
 @blobs(
     "delta_blobs.verify-tells",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="contract: verify compares what blobs rebuild with full checkpoints",
     lens="verify:*",
     after=(
@@ -80,6 +82,7 @@ def verify_tells() -> Iterator[History]:
 @blobs(
     "delta_blobs.read-waits-for-proof",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="contract: read mode refuses threads that verify has not proved",
     lens="mode:*",
     after=("delta_blobs.off-by-default", "delta_blobs.flag-by-thread", "delta_blobs.verify-tells"),
@@ -95,6 +98,7 @@ def read_waits_for_proof() -> Iterator[History]:
 @blobs(
     "delta_blobs.refused-step-leaves-nothing",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:* get:*",
     after=(
@@ -115,6 +119,7 @@ def refused_step_leaves_nothing() -> Iterator[History]:
 @blobs(
     "delta_blobs.forks-are-apart",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:*",
     after=(
@@ -143,6 +148,7 @@ def forks_are_apart() -> Iterator[History]:
 @blobs(
     "delta_blobs.two-gateways",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="rebuild:* put:*",
     needs=("store",),
@@ -173,6 +179,7 @@ def two_gateways() -> Iterator[History]:
 @blobs(
     "delta_blobs.outage-breaks-no-run",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source=SHADOW,
     lens="put:* get:* rebuild:*",
     needs=("fail",),
@@ -194,6 +201,7 @@ def outage_breaks_no_run() -> Iterator[History]:
 @blobs(
     "delta_blobs.read-returns-all",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="BaseCheckpointSaver.get_tuple returns the requested checkpoint, wherever its values are kept",
     lens="get:* rebuild:*",
     focus="delta-blobs",
@@ -221,6 +229,7 @@ def read_returns_all() -> Iterator[History]:
 @blobs(
     "delta_blobs.deleted-with-thread",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source="BaseCheckpointSaver.delete_thread: deletes all checkpoints and writes of the thread id",
     lens="blobs:left* rebuild:* get:*",
     after=(
@@ -246,6 +255,7 @@ def deleted_with_thread() -> Iterator[History]:
 @blobs(
     "delta_blobs.retention-never-lies",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=DATA,
     lens="get:* rebuild:* put:*",
     needs=("expire",),
@@ -263,6 +273,7 @@ def retention_never_lies() -> Iterator[History]:
 @blobs(
     "delta_blobs.record-is-complete",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="contract: a blob carries channel, version, step action, generation, checkpoint, thread and namespace",
     lens="blobs:record*",
     after=("delta_blobs.off-by-default",),
@@ -277,6 +288,7 @@ def record_is_complete() -> Iterator[History]:
 @blobs(
     "delta_blobs.unchanged-is-not-resent",
     level=Level.SHOULD,
+    stake=Stake.COST,
     source=SIZE,
     lens="blobs:resent*",
     after=("delta_blobs.record-is-complete",),
@@ -290,6 +302,7 @@ def unchanged_is_not_resent() -> Iterator[History]:
 @blobs(
     "delta_blobs.generation-grows",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source="contract: the generation grows when any list shrinks",
     lens="blobs:generation*",
     after=("delta_blobs.record-is-complete",),
@@ -314,6 +327,7 @@ def _linear(bench: Bench, case: Any) -> Iterator[Diff]:
 @blobs(
     "delta_blobs.appends-are-linear",
     level=Level.SHOULD,
+    stake=Stake.COST,
     source=SIZE,
     check=_linear,
     lens="blobs:bytes*",

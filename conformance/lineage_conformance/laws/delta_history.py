@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance import zoo
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import DeltaHistory, Program, Put, Writes, program
 
 CONTRACT = "BaseCheckpointSaver.get_delta_channel_history: walks ancestors by parent_config; "
@@ -24,6 +24,7 @@ FIRST, SECOND, THIRD = (f"~__pregel_push, {n:010d}" for n in range(3))
 @law(
     "delta_history.equals-parent-walk",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CONTRACT + "the return contract is fixed there for every saver",
     lens=LENS,
     versions=VERSIONS,
@@ -52,6 +53,7 @@ def equals_parent_walk() -> Iterator[Program]:
 @law(
     "delta_history.starts-at-the-root-without-seed",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=CONTRACT + "without a stored value the seed is left out, and the consumer starts empty",
     lens=LENS,
     versions=VERSIONS,
@@ -77,6 +79,7 @@ def starts_at_the_root_without_seed() -> Iterator[Program]:
 @law(
     "delta_history.includes-writes-of-the-seed",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: a stored value is the one before the writes of its own checkpoint, which make the child",
     lens=LENS,
     versions=VERSIONS,
@@ -99,6 +102,7 @@ def includes_writes_of_the_seed() -> Iterator[Program]:
 @law(
     "delta_history.excludes-own-writes",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source=CONTRACT + "writes at the target itself are pending for the next step",
     lens=LENS,
     versions=VERSIONS,
@@ -124,6 +128,7 @@ def excludes_own_writes() -> Iterator[Program]:
 @law(
     "delta_history.orders-parallel-writes",
     level=Level.MUST,
+    stake=Stake.MISORDERED,
     source="engine: applies the writes of one step by task path; another order is another value",
     lens=LENS,
     versions=VERSIONS,
@@ -153,6 +158,7 @@ def orders_parallel_writes() -> Iterator[Program]:
 @law(
     "delta_history.stays-on-its-branch",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CONTRACT + "in forked threads only ancestors on the path contribute",
     lens=LENS,
     versions=VERSIONS,
@@ -188,6 +194,7 @@ def stays_on_its_branch() -> Iterator[Program]:
 @law(
     "delta_history.plain-value-is-a-seed",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=CONTRACT
     + "a seed may be a plain value, in threads from before the channel was a delta channel",
     lens=LENS,
@@ -213,6 +220,7 @@ def plain_value_is_a_seed() -> Iterator[Program]:
 @law(
     "delta_history.snapshot-is-a-seed",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CONTRACT + "a seed is typically a snapshot, and the channel opens only that type",
     lens=LENS,
     versions=VERSIONS,
@@ -237,6 +245,7 @@ def snapshot_is_a_seed() -> Iterator[Program]:
 @law(
     "delta_history.answers-each-channel",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=CONTRACT + "each channel ends at its own seed; no channels, empty mapping",
     lens=LENS,
     versions=VERSIONS,
@@ -264,6 +273,7 @@ def answers_each_channel() -> Iterator[Program]:
 @law(
     "delta_history.stays-in-its-namespace",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source="engine: a subgraph reloads its own channels, which may be named as those of its parent",
     lens=LENS,
     versions=VERSIONS,
@@ -291,6 +301,7 @@ def stays_in_its_namespace() -> Iterator[Program]:
 @law(
     "delta_history.ids-need-not-rise",
     level=Level.SHOULD,
+    stake=Stake.LOST,
     source=CONTRACT
     + "nothing of ids is said; processes whose clocks differ give a child the smaller id",
     lens=LENS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import (
     DeleteThread,
     Get,
@@ -28,6 +28,7 @@ VALUES = "get:channel_values* get:channel_versions*"
 @law(
     "durability.checkpoints-survive",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=RESTART,
     lens=f"list:rows list:order {VALUES} get:parent_config*",
     needs=STORE,
@@ -66,6 +67,7 @@ def checkpoints_survive() -> Iterator[Program]:
 @law(
     "durability.metadata-survives",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=RESTART,
     lens="get:metadata* list:rows",
     needs=STORE,
@@ -84,6 +86,7 @@ def metadata_survives() -> Iterator[Program]:
 @law(
     "durability.writes-survive",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: finished tasks of an interrupted step are known by their stored writes alone",
     lens="get:pending_writes*",
     needs=STORE,
@@ -119,6 +122,7 @@ def writes_survive() -> Iterator[Program]:
 @law(
     "durability.deletion-survives",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=RESTART,
     lens="list:rows get:pending_writes*",
     needs=(*STORE, "delete_thread"),
@@ -141,6 +145,7 @@ def deletion_survives() -> Iterator[Program]:
 @law(
     "durability.others-see-checkpoints",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=OTHERS,
     lens=f"list:rows {VALUES} get:metadata*",
     needs=STORE,
@@ -164,6 +169,7 @@ def others_see_checkpoints() -> Iterator[Program]:
 @law(
     "durability.others-see-writes",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=OTHERS,
     lens="get:pending_writes*",
     needs=STORE,
@@ -186,6 +192,7 @@ def others_see_writes() -> Iterator[Program]:
 @law(
     "durability.handles-agree-on-latest",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=OTHERS,
     lens=f"list:order {VALUES} get:config* get:id",
     needs=STORE,
@@ -210,6 +217,7 @@ def handles_agree_on_latest() -> Iterator[Program]:
 @law(
     "durability.two-writers-of-one-head",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: two runs that start from one checkpoint leave two children of it",
     lens=f"list:rows {VALUES} get:parent_config* get:pending_writes*",
     needs=STORE,
@@ -239,6 +247,7 @@ def two_writers_of_one_head() -> Iterator[Program]:
 @law(
     "durability.others-see-deletion",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=OTHERS,
     lens="list:rows get:pending_writes*",
     needs=(*STORE, "delete_thread"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, List, Program, Put, Writes, program
 
 _FORKED = (Put(1, set={"a": "root"}), Put(2, 1, set={"a": "left"}), Put(3, 1, set={"a": "right"}))
@@ -14,6 +14,7 @@ _ALL = (Get(1), Get(2), Get(3))
 @law(
     "fork.parents",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="BaseCheckpointSaver.get_delta_channel_history walks from parent_config to parent_config",
     lens="get:parent_config*",
     after=("fork.removes-nothing",),
@@ -33,6 +34,7 @@ def parents() -> Iterator[Program]:
 @law(
     "fork.removes-nothing",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: a fork is a new branch, the old one can still be read and resumed",
     lens="get:found list:rows",
     after=("put.is-readable",),
@@ -47,6 +49,7 @@ def removes_nothing() -> Iterator[Program]:
 @law(
     "fork.siblings-keep-their-values",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="Checkpoint.channel_values: the values of *this* checkpoint, whatever its siblings hold",
     lens="get:channel_values*",
     after=("fork.removes-nothing", "values.old-ones-stay"),
@@ -67,6 +70,7 @@ def siblings_keep_their_values() -> Iterator[Program]:
 @law(
     "fork.siblings-keep-their-writes",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="BaseCheckpointSaver.put_writes: writes are linked to one checkpoint",
     lens="get:pending_writes*",
     after=("fork.removes-nothing", "writes.round-trip"),
@@ -86,6 +90,7 @@ def siblings_keep_their_writes() -> Iterator[Program]:
 @law(
     "fork.siblings-keep-their-metadata",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="CheckpointMetadata: what is associated with one checkpoint",
     lens="get:metadata*",
     after=("fork.removes-nothing", "metadata.round-trip"),
@@ -105,6 +110,7 @@ def siblings_keep_their_metadata() -> Iterator[Program]:
 @law(
     "fork.branches-are-independent",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="data: what branches hold is theirs at any depth, as the parent links say",
     lens="get:channel_values* get:pending_writes* get:metadata* get:parent_config*",
     after=(

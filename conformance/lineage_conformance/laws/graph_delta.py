@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lineage_conformance.bench import Bench
 from lineage_conformance.graphs.shape import Shape, Tool, tools
-from lineage_conformance.law import Law, Level
+from lineage_conformance.law import Law, Level, Stake
 from lineage_conformance.scenario import Act, Scenario, answer, go_on, invoke, scenario, update
 from lineage_conformance.scenario_rules import (
     DELTA,
@@ -34,6 +34,7 @@ def _delta(
     id: str,
     rule: Rule = deltas_equal,
     *,
+    stake: Stake,
     meaning: str,
     reports: tuple[str, ...] = (),
     check: object = None,
@@ -45,6 +46,7 @@ def _delta(
         id,
         rule,
         level=Level.MUST,
+        stake=stake,
         source=SOURCE,
         versions=(DELTA,),
         after=after,
@@ -58,6 +60,7 @@ def _delta(
 
 @_delta(
     "graph_delta.equals-plain",
+    stake=Stake.CHANGED,
     focus="graph-delta",
     meaning="A long conversation is loaded with messages missing, doubled or out of order.",
 )
@@ -73,6 +76,7 @@ def equals_plain() -> Iterator[Scenario]:
 
 @_delta(
     "graph_delta.first-update",
+    stake=Stake.LOST,
     after=("graph_delta.equals-plain",),
     meaning="The first message of a conversation that was seeded by the application is lost.",
 )
@@ -84,6 +88,7 @@ def first_update() -> Iterator[Scenario]:
 
 @_delta(
     "graph_delta.updated-fork",
+    stake=Stake.CHANGED,
     after=("graph_delta.equals-plain",),
     meaning="An edited message stands beside the one that it replaces.",
     reports=("langchain-ai/langgraph#8443", "bytedance/deer-flow#4460"),
@@ -96,6 +101,7 @@ def updated_fork() -> Iterator[Scenario]:
 
 @_delta(
     "graph_delta.replayed-fork",
+    stake=Stake.CHANGED,
     after=("graph_delta.equals-plain",),
     meaning="A regenerated answer stands beside the first one.",
     reports=("langchain-ai/langgraph#8443",),
@@ -115,6 +121,7 @@ def _live_deltas(case: Scenario, story: Story) -> Iterator[Diff]:
 @_delta(
     "graph_delta.parallel-order",
     _live_deltas,
+    stake=Stake.MISORDERED,
     after=("graph_delta.equals-plain", "delta_history.orders-parallel-writes"),
     meaning="Results of parallel tools change their order when the conversation is loaded.",
     reports=("langchain-ai/langgraph#8382",),
@@ -127,6 +134,7 @@ def parallel_order() -> Iterator[Scenario]:
 @_delta(
     "graph_delta.cached-results",
     _live_deltas,
+    stake=Stake.LOST,
     after=("graph_delta.equals-plain",),
     meaning="An answer that came from a cache is gone when the conversation is loaded.",
 )
@@ -139,6 +147,7 @@ def cached_results() -> Iterator[Scenario]:
 @_delta(
     "graph_delta.overwrite",
     _live_deltas,
+    stake=Stake.CHANGED,
     after=("graph_delta.equals-plain",),
     meaning="A history that was replaced by its summary stands beside it again when it is loaded.",
 )
@@ -161,6 +170,7 @@ def _migrated(bench: Bench, case: Scenario) -> Iterator[Diff]:
 
 @_delta(
     "graph_delta.migration",
+    stake=Stake.LOST,
     check=_migrated,
     after=("graph_delta.equals-plain", "delta_history.plain-value-is-a-seed"),
     meaning="After an upgrade to delta channels the first new message of each old thread is lost.",

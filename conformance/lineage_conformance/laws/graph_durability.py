@@ -8,7 +8,7 @@ from typing import Any
 from lineage_conformance import contract
 from lineage_conformance.bench import Bench
 from lineage_conformance.graphs.shape import Shape, Tool, tools
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.scenario import Act, Scenario, answer, answers, go_on, invoke, scenario
 from lineage_conformance.scenario_rules import (
     MODES,
@@ -48,6 +48,7 @@ def _points(stop: str, mode: str) -> Iterator[Scenario]:
 @graph_law(
     "graph_durability.cancel-leaves-what-finished",
     leaves,
+    stake=Stake.LOST,
     level=Level.MUST,
     source=MODE,
     faces=("async",),
@@ -65,6 +66,7 @@ def cancel_leaves_what_finished() -> Iterator[Scenario]:
 @graph_law(
     "graph_durability.cancel-in-exit-mode-leaves-what-finished",
     leaves,
+    stake=Stake.LOST,
     level=Level.SHOULD,
     source=f"{MODE}; what a task wrote before the cancel was handled is stored then",
     faces=("async",),
@@ -81,6 +83,7 @@ def cancel_in_exit_mode_leaves_what_finished() -> Iterator[Scenario]:
 @graph_law(
     "graph_durability.cancelled-runs-can-be-resumed",
     both(run_once, finishes),
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source=MODE,
     faces=("async",),
@@ -107,6 +110,7 @@ def _still_asked(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.cancel-keeps-questions",
     _still_asked,
+    stake=Stake.LOST,
     level=Level.MUST,
     source=MODE,
     faces=("async",),
@@ -125,6 +129,7 @@ def cancel_keeps_questions() -> Iterator[Scenario]:
 @graph_law(
     "graph_durability.crash-leaves-what-was-stored",
     both(leaves, run_once, finishes),
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="engine: finished tasks of an interrupted step are known by their stored writes alone",
     after=("graph_resume.stored-tasks-run-once", "graph_resume.same-end"),
@@ -141,6 +146,7 @@ def crash_leaves_what_was_stored() -> Iterator[Scenario]:
 @graph_law(
     "graph_durability.goes-on-after-a-restart",
     both(run_once, finishes),
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="data: a call that returned has stored; the process may end at any moment after",
     needs=("store",),
@@ -180,6 +186,7 @@ def _writes_first(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.writes-before-their-checkpoint",
     _writes_first,
+    stake=Stake.LOST,
     level=Level.MUST,
     source="engine: a checkpoint says that its step is over; a crash before the writes loses them",
     faces=("async",),
@@ -206,6 +213,7 @@ def _none_without(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.no-checkpoint-without-its-writes",
     _none_without,
+    stake=Stake.LOST,
     level=Level.MUST,
     source="engine: a checkpoint says that its step is over; its writes must be there to say so",
     versions=(MODES,),
@@ -226,6 +234,7 @@ def _untracked(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.untracked-is-not-stored",
     _untracked,
+    stake=Stake.KEPT,
     level=Level.MUST,
     source="UntrackedValue: stores the last value received, never checkpointed",
     meaning="A connection or a secret that was kept out of the state on purpose lies in the database.",
@@ -249,6 +258,7 @@ def _one_step(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.ephemeral-lasts-one-step",
     _one_step,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source="EphemeralValue: stores the value received in the step immediately preceding, clears after",
     meaning="A remark that was meant for the next step alone comes up again later.",
@@ -277,6 +287,7 @@ def _agree(bench: Bench, case: Scenario) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.sync-and-async-agree",
     lambda case, story: (),
+    stake=Stake.CHANGED,
     check=_agree,
     level=Level.MUST,
     source="every sync method of Pregel has an async twin of the same meaning",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lineage_conformance.bench import Bench
 from lineage_conformance.graphs.shape import Shape, Tool, tools
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.scenario import Act, Scenario, go_on, invoke, scenario, update
 from lineage_conformance.scenario_rules import Story, differ, graph_law, told, unharmed
 from lineage_conformance.session import Diff
@@ -34,6 +34,7 @@ EDIT = (invoke(), update("edit", as_node="a", at="before:a"))
 @graph_law(
     "graph_fork.update-leaves-old-writes-behind",
     _line_after_edit,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source=AS_NODE,
     meaning="An edited draft is sent together with the draft that it replaces.",
@@ -57,6 +58,7 @@ def _successors(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_fork.as-node-schedules-its-successors",
     _successors,
+    stake=Stake.FAILS,
     level=Level.MUST,
     source=AS_NODE,
     meaning="After an edit the graph does nothing, or the wrong thing.",
@@ -81,6 +83,7 @@ def _later_only(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_fork.replay-runs-only-later-work",
     _later_only,
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source=EARLIER,
     focus="graph-fork",
@@ -104,6 +107,7 @@ def _new_turn(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_fork.new-turn-sees-only-earlier-state",
     _new_turn,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source=EARLIER,
     meaning="A regenerated conversation knows what was said in the one it replaced.",
@@ -131,6 +135,7 @@ def _untouched(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_fork.the-other-branch-stays",
     _untouched,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source="data: a fork is a new branch, the old one can still be read and resumed",
     meaning="Regenerating one answer changes the conversation that it was forked from.",
@@ -155,6 +160,7 @@ def _cleared(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_fork.clearing-tasks-keeps-what-finished",
     _cleared,
+    stake=Stake.LOST,
     level=Level.MUST,
     source="langgraph: update_state(None, as_node=END) ends the step; data: finished work is kept",
     versions=("langgraph>=0.3.0",),
@@ -184,6 +190,7 @@ def _bulk_check(bench: Bench, case: Scenario) -> Iterator[Diff]:
 @graph_law(
     "graph_fork.bulk-equals-one-by-one",
     lambda case, story: (),
+    stake=Stake.CHANGED,
     check=_bulk_check,
     level=Level.MUST,
     source="Pregel.bulk_update_state: apply updates to the graph state in bulk",

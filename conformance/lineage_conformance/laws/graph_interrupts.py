@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance.graphs.shape import Shape, Tool, tools
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.scenario import (
     Act,
     Scenario,
@@ -37,6 +37,7 @@ TWICE = (Tool("a", ("ask", "ask")),)
 @graph_law(
     "graph_interrupts.ids-are-distinct",
     distinct_ids,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source=IDS,
     versions=(BY_ID,),
@@ -54,6 +55,7 @@ def ids_are_distinct() -> Iterator[Scenario]:
 @graph_law(
     "graph_interrupts.every-waiting-task-is-next",
     all_waiting_next,
+    stake=Stake.FAILS,
     level=Level.MUST,
     source="StateSnapshot.next: the name of the node to execute in each task for this step",
     focus="graph-interrupts",
@@ -71,6 +73,7 @@ def every_waiting_task_is_next() -> Iterator[Scenario]:
 @graph_law(
     "graph_interrupts.answered-are-not-listed",
     answered_are_gone,
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="StateSnapshot.interrupts: interrupts that occurred in this step and are pending resolution",
     versions=(BY_ID,),
@@ -86,6 +89,7 @@ def answered_are_not_listed() -> Iterator[Scenario]:
 @graph_law(
     "graph_interrupts.ambiguous-answers-are-refused",
     refused_if_ambiguous,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source="langgraph: with several pending interrupts the interrupt id must be given when resuming",
     versions=(BY_ID,),
@@ -100,6 +104,7 @@ def ambiguous_answers_are_refused() -> Iterator[Scenario]:
 @graph_law(
     "graph_interrupts.ambiguous-answers-to-a-subgraph-are-refused",
     refused_if_ambiguous,
+    stake=Stake.CHANGED,
     level=Level.SHOULD,
     source="as for one graph: the questions of a subgraph's tasks are questions of the thread",
     after=("graph_interrupts.ambiguous-answers-are-refused",),
@@ -115,6 +120,7 @@ def ambiguous_answers_to_a_subgraph_are_refused() -> Iterator[Scenario]:
 @graph_law(
     "graph_interrupts.answers-reach-their-question",
     finishes,
+    stake=Stake.LOST,
     level=Level.MUST,
     source=IDS,
     after=("graph_interrupts.ids-are-distinct",),
@@ -143,6 +149,7 @@ def _note_kept(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_interrupts.update-beside-an-answer-is-kept",
     _note_kept,
+    stake=Stake.LOST,
     level=Level.MUST,
     source="Command.update: update to apply to the graph's state",
     meaning="A note that came with an answer is lost.",
@@ -162,6 +169,7 @@ def _note_once(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_interrupts.update-beside-an-answer-is-applied-once",
     _note_once,
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="Command.update: update to apply to the graph's state",
     after=("graph_interrupts.update-beside-an-answer-is-kept",),
@@ -183,6 +191,7 @@ def _repeated(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_interrupts.a-repeated-answer-is-not-the-next",
     _repeated,
+    stake=Stake.REPEATED,
     level=Level.SHOULD,
     source=f"{IDS}; the id of one question is not that of the next",
     after=("graph_interrupts.ids-are-distinct",),
@@ -205,6 +214,7 @@ def _asked_again(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_interrupts.replay-asks-again",
     _asked_again,
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="langgraph: a replay runs again what comes after the checkpoint, the question included",
     meaning="Going back to the point before a question repeats the old answer unasked.",
@@ -230,6 +240,7 @@ def _other_answer(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_interrupts.another-answer-counts",
     _other_answer,
+    stake=Stake.CHANGED,
     level=Level.SHOULD,
     source="data: an answer that the user gives is used; an old one is not silently kept instead",
     after=("graph_interrupts.replay-asks-again",),
@@ -250,6 +261,7 @@ def _all_listed(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_interrupts.all-are-listed",
     _all_listed,
+    stake=Stake.FAILS,
     level=Level.MUST,
     source="StateSnapshot.tasks: tasks to execute in this step, with the interrupts of each",
     after=("graph_interrupts.every-waiting-task-is-next",),
@@ -266,6 +278,7 @@ def all_are_listed() -> Iterator[Scenario]:
 @graph_law(
     "graph_interrupts.parallel-tasks-of-an-entrypoint",
     both(distinct_ids, finishes),
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source=IDS,
     after=("graph_resume.sequential-tasks", "graph_interrupts.answers-reach-their-question"),
@@ -283,6 +296,7 @@ def parallel_tasks_of_an_entrypoint() -> Iterator[Scenario]:
 @graph_law(
     "graph_interrupts.parallel-tasks-of-an-entrypoint-are-listed",
     _all_listed,
+    stake=Stake.FAILS,
     level=Level.SHOULD,
     source="StateSnapshot.interrupts: interrupts that occurred in this step and are pending resolution; "
     "disputed: an entrypoint stops at the first question that it waits for",

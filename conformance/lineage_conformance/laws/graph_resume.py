@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance.graphs.shape import Shape, Tool, tools
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.scenario import Scenario, answer, answers, go_on, invoke, scenario
 from lineage_conformance.scenario_rules import (
     BY_ID,
@@ -30,6 +30,7 @@ ASKS = (Tool("a"), Tool("b", ("after:a", "ask")))
 @graph_law(
     "graph_resume.stored-tasks-run-once",
     run_once,
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source=ENGINE,
     focus="graph-resume",
@@ -48,6 +49,7 @@ def stored_tasks_run_once() -> Iterator[Scenario]:
 @graph_law(
     "graph_resume.same-end",
     finishes,
+    stake=Stake.LOST,
     level=Level.MUST,
     source=SAME,
     after=("graph_resume.stored-tasks-run-once",),
@@ -68,6 +70,7 @@ def same_end() -> Iterator[Scenario]:
 @graph_law(
     "graph_resume.order-is-kept",
     finishes,
+    stake=Stake.MISORDERED,
     level=Level.MUST,
     source="BaseCheckpointSaver.put_writes: task_path says where a task stands among its siblings",
     after=("graph_resume.same-end", "writes.ordered-by-path"),
@@ -84,6 +87,7 @@ def order_is_kept() -> Iterator[Scenario]:
 @graph_law(
     "graph_resume.answer-at-the-head-runs-once",
     both(run_once, finishes),
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="StateSnapshot.config: the config to fetch this snapshot; of the head it names the head",
     after=("graph_resume.stored-tasks-run-once", "graph_resume.same-end"),
@@ -99,6 +103,7 @@ def answer_at_the_head_runs_once() -> Iterator[Scenario]:
 @graph_law(
     "graph_resume.retry-at-the-head-runs-once",
     both(run_once, finishes),
+    stake=Stake.REPEATED,
     level=Level.SHOULD,
     source=f"{ENGINE}; disputed: invoke(None) at an explicit id may be meant as a replay",
     after=("graph_resume.answer-at-the-head-runs-once",),
@@ -113,6 +118,7 @@ def retry_at_the_head_runs_once() -> Iterator[Scenario]:
 @graph_law(
     "graph_resume.live-equals-reloaded",
     stays_whole,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source="data: what a run returned is what the next turn starts from",
     focus="graph-resume",
@@ -135,6 +141,7 @@ def _handled(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_resume.handled-errors-stay-handled",
     _handled,
+    stake=Stake.REPEATED,
     level=Level.SHOULD,
     source=f"{ENGINE}; an error handler that has finished is a finished task",
     after=("graph_resume.stored-tasks-run-once",),
@@ -153,6 +160,7 @@ def handled_errors_stay_handled() -> Iterator[Scenario]:
 @graph_law(
     "graph_resume.sequential-tasks",
     both(run_once, finishes),
+    stake=Stake.LOST,
     level=Level.MUST,
     source="engine: a task of an entrypoint that has finished answers from its stored result",
     after=("graph_resume.stored-tasks-run-once", "graph_resume.same-end"),

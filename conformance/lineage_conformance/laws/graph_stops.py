@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance.graphs.shape import Shape, Tool, tools
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.scenario import Scenario, go_on, invoke, scenario
 from lineage_conformance.scenario_rules import Story, differ, finishes, graph_law
 from lineage_conformance.session import Diff
@@ -25,6 +25,7 @@ def _answered(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.answers-while-a-run-is-cancelled",
     _answered,
+    stake=Stake.FAILS,
     level=Level.SHOULD,
     source="data: one saver serves all threads; that one run is stopped is no reason to answer no other call",
     faces=("async",),
@@ -57,6 +58,7 @@ def _names(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_durability.uncommitted-step-has-tasks",
     _lists,
+    stake=Stake.LOST,
     level=Level.MUST,
     source="StateSnapshot.tasks: tasks to execute in this step; a finished one is not executed before the commit",
     faces=("async",),
@@ -76,6 +78,7 @@ def uncommitted_step_has_tasks() -> Iterator[Scenario]:
 @graph_law(
     "graph_durability.uncommitted-step-is-next",
     _names,
+    stake=Stake.FAILS,
     level=Level.SHOULD,
     source="StateSnapshot.next: disputed whether a finished task whose step is not committed is still to execute",
     faces=("async",),

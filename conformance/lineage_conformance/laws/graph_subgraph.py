@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance.graphs.shape import Shape, Tool
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.scenario import Act, Scenario, answer, go_on, invoke, scenario, update
 from lineage_conformance.scenario_rules import (
     Story,
@@ -26,6 +26,7 @@ OWN = Shape(WORK, "line", child="own")
 @graph_law(
     "graph_subgraph.goes-on-inside",
     both(run_once, finishes),
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="engine: a child has checkpoints of its own under its namespace, and resumes from the latest",
     after=("graph_resume.stored-tasks-run-once",),
@@ -49,6 +50,7 @@ def _first_once(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_subgraph.goes-on-inside-at-the-head",
     _first_once,
+    stake=Stake.REPEATED,
     level=Level.MUST,
     source="StateSnapshot.config: the config to fetch this snapshot; of the head it names the head",
     after=("graph_subgraph.goes-on-inside", "graph_resume.answer-at-the-head-runs-once"),
@@ -84,6 +86,7 @@ def _apart(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_subgraph.namespaces-are-apart",
     _apart,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source="engine: parent and child share a thread id and differ in the namespace alone",
     after=("namespaces.are-apart",),
@@ -110,6 +113,7 @@ def _follows(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_subgraph.follows-its-parents-time",
     _follows,
+    stake=Stake.CHANGED,
     level=Level.MUST,
     source="data: a child of an earlier parent is the child as it was then",
     after=("graph_subgraph.namespaces-are-apart", "graph_interrupts.replay-asks-again"),
@@ -133,6 +137,7 @@ def _kept_progress(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_subgraph.parent-update-keeps-progress",
     _kept_progress,
+    stake=Stake.REPEATED,
     level=Level.SHOULD,
     source="data: what a child has finished is stored; disputed: an update makes a new checkpoint",
     after=("graph_subgraph.goes-on-inside",),
@@ -163,6 +168,7 @@ def _remembers(case: Scenario, story: Story) -> Iterator[Diff]:
 @graph_law(
     "graph_subgraph.own-memory-lasts",
     _remembers,
+    stake=Stake.LOST,
     level=Level.MUST,
     source="Checkpointer: True enables persistent checkpointing for this subgraph, None inherits the parent's",
     after=("graph_subgraph.goes-on-inside",),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, Program, Put, program
 
 
 @law(
     "latest.is-largest-id",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="Checkpoint.id is unique and monotonically increasing, so it sorts checkpoints",
     lens="get:id",
     after=("put.is-readable",),
@@ -33,6 +34,7 @@ def is_largest_id() -> Iterator[Program]:
 @law(
     "latest.ignores-the-clock",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="Checkpoint.id is what sorts; ts has the resolution of a clock that steps back",
     lens="get:id",
     after=("latest.is-largest-id",),
@@ -50,6 +52,7 @@ def ignores_the_clock() -> Iterator[Program]:
 @law(
     "latest.names-itself",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: the config of the loaded tuple is the parent of the next checkpoint",
     lens="get:config*",
     after=("latest.is-largest-id",),
@@ -65,6 +68,7 @@ def names_itself() -> Iterator[Program]:
 @law(
     "latest.is-no-substitute",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="BaseCheckpointSaver.get_tuple returns the requested checkpoint, or None if it is not found",
     lens="get:found",
     after=("put.is-readable", "list.unknown-thread-is-empty"),

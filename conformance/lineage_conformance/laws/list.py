@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, List, Program, Put, Writes, program
 
 _READABLE = ("put.is-readable",)
@@ -29,6 +29,7 @@ _STEPS = _line(
 @law(
     "list.rows-equal-get-tuple",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: get_state_history builds each state from a row of list, get_state from get_tuple",
     lens="list:row.config* list:row.parent_config* list:row.metadata* list:row.v list:row.id list:row.ts"
     " list:row.channel_* list:row.versions_seen* list:row.updated_channels*",
@@ -59,6 +60,7 @@ def rows_equal_get_tuple() -> Iterator[Program]:
 @law(
     "list.newest-first",
     level=Level.MUST,
+    stake=Stake.MISORDERED,
     source="engine: time travel takes the first row as the newest; Checkpoint.id sorts checkpoints",
     lens="list:order",
     after=(*_READABLE, "latest.is-largest-id"),
@@ -76,6 +78,7 @@ def newest_first() -> Iterator[Program]:
 @law(
     "list.before",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="BaseCheckpointSaver.list: before lists the checkpoints created before that one; engine: time"
     " travel loads the state of a subgraph by it",
     lens="list:rows",
@@ -95,6 +98,7 @@ def before() -> Iterator[Program]:
 @law(
     "list.limit",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="BaseCheckpointSaver.list: limit is the maximum number of checkpoints to return",
     lens="list:rows",
     after=("put.is-readable", "list.newest-first"),
@@ -111,6 +115,7 @@ def limit() -> Iterator[Program]:
 @law(
     "list.limit-zero",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source="BaseCheckpointSaver.list: limit is the maximum number; LangGraph's own savers return nothing",
     lens="list:rows",
     after=("list.limit",),
@@ -124,6 +129,7 @@ def limit_zero() -> Iterator[Program]:
 @law(
     "list.id",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source="BaseCheckpointSaver.list: config is the base configuration for filtering checkpoints",
     lens="list:rows",
     after=_READABLE,
@@ -138,6 +144,7 @@ def by_id() -> Iterator[Program]:
 @law(
     "list.filter",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=_FILTER,
     lens="list:rows",
     after=("put.is-readable", "metadata.round-trip"),
@@ -157,6 +164,7 @@ def by_filter() -> Iterator[Program]:
 @law(
     "list.filter-never-ignores-a-key",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source=_FILTER,
     lens="list:rows",
     after=("list.filter",),
@@ -174,6 +182,7 @@ def filter_never_ignores_a_key() -> Iterator[Program]:
 @law(
     "list.filter-several-keys",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=_FILTER,
     lens="list:rows",
     after=("list.filter", "list.filter-never-ignores-a-key"),
@@ -190,6 +199,7 @@ def filter_several_keys() -> Iterator[Program]:
 @law(
     "list.filter-value-types",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source=f"{_FILTER}; LangGraph's own savers agree on these types",
     lens="list:rows",
     after=("list.filter-never-ignores-a-key", "metadata.keeps-values"),
@@ -216,6 +226,7 @@ def filter_value_types() -> Iterator[Program]:
 @law(
     "list.limit-counts-matches",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="BaseCheckpointSaver.list: limit is about the checkpoints that are returned",
     lens="list:rows",
     after=("list.limit", "list.filter", "list.before"),
@@ -233,6 +244,7 @@ def limit_counts_matches() -> Iterator[Program]:
 @law(
     "list.combinations",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source="BaseCheckpointSaver.list: every criterion that is given counts",
     lens="list:rows list:order",
     after=("list.limit-counts-matches", "list.limit-zero", "list.id", "list.filter-several-keys"),
@@ -257,6 +269,7 @@ def combinations() -> Iterator[Program]:
 @law(
     "list.empty-namespace-is-root",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: get_state_history of a root graph lists with the empty namespace",
     lens="list:rows",
     after=(*_READABLE, "namespaces.are-apart"),
@@ -271,6 +284,7 @@ def empty_namespace_is_root() -> Iterator[Program]:
 @law(
     "list.whole-thread",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source="LangGraph's own savers agree: a config without a namespace does not filter by one",
     lens="list:rows",
     after=_READABLE,
@@ -285,6 +299,7 @@ def whole_thread() -> Iterator[Program]:
 @law(
     "list.all-threads",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source="BaseCheckpointSaver.list: the config may be None",
     lens="list:rows",
     after=_READABLE,
@@ -299,6 +314,7 @@ def all_threads() -> Iterator[Program]:
 @law(
     "list.unknown-thread-is-empty",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source="BaseCheckpointSaver.get_tuple returns None if the requested checkpoint is not found",
     lens="get:found list:rows",
     after=_READABLE,

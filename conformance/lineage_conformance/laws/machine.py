@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import DeleteThread, Get, List, Program, Put, Writes, program
 
 
 @law(
     "machine.any-mixture",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: what single operations promise holds in every order of them",
     needs=("delete_thread",),
     limits=("history",),

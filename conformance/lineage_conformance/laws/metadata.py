@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lineage_conformance import zoo
 from lineage_conformance.canon import ABSENT
-from lineage_conformance.law import Level, law, matching
+from lineage_conformance.law import Level, Stake, law, matching
 from lineage_conformance.program import Get, Program, Put, program
 from lineage_conformance.session import Diff
 
@@ -24,6 +24,7 @@ def _harm(diff: Diff) -> bool:
 @law(
     "metadata.round-trip",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=f"{_PUT}; engine: a run counts its steps from metadata['step']",
     lens="get:metadata*",
     after=("put.is-readable",),
@@ -51,6 +52,7 @@ def round_trip() -> Iterator[Program]:
 @law(
     "metadata.keeps-unknown-keys",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=f"{_PUT}; engine: later releases add keys, such as the counters of delta snapshots",
     lens="get:metadata*",
     after=("metadata.round-trip",),
@@ -68,6 +70,7 @@ def keeps_unknown_keys() -> Iterator[Program]:
 @law(
     "metadata.keeps-values",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=_PUT,
     lens="get:metadata*",
     after=("metadata.keeps-unknown-keys",),
@@ -97,6 +100,7 @@ def keeps_values() -> Iterator[Program]:
 @law(
     "metadata.live-objects-do-no-harm",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source="engine: the config that put is given holds live objects, the runtime and whatever callers pass",
     lens=_harm,
     after=("metadata.keeps-unknown-keys",),
@@ -113,6 +117,7 @@ def live_objects_do_no_harm() -> Iterator[Program]:
 @law(
     "metadata.config-scalars-join",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source=_MERGE,
     lens="get:metadata*",
     after=("metadata.keeps-unknown-keys", "metadata.live-objects-do-no-harm"),
@@ -130,6 +135,7 @@ def config_scalars_join() -> Iterator[Program]:
 @law(
     "metadata.leaves-reserved-keys-out",
     level=Level.SHOULD,
+    stake=Stake.METADATA,
     source=f"{_MERGE}, except reserved ones and those that begin with two underscores",
     lens="get:reserved_metadata*",
     after=("metadata.keeps-unknown-keys",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import DeleteThread, Get, List, Op, Program, Put, Writes, program
 
 _LENS = "get:config* get:channel_values* get:pending_writes* list:rows"
@@ -44,6 +44,7 @@ def _namespaces(*names: str, lenient: bool = False) -> Program:
 @law(
     "namespaces.threads-are-apart",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source=_KEY,
     lens=_LENS,
     after=_AFTER,
@@ -60,6 +61,7 @@ def threads_are_apart() -> Iterator[Program]:
 @law(
     "namespaces.are-apart",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: each subgraph keeps its state under the same thread in a namespace of its own",
     lens=_LENS,
     after=_AFTER,
@@ -77,6 +79,7 @@ def are_apart() -> Iterator[Program]:
 @law(
     "namespaces.absent-is-root",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source="engine: a run at the root and get_state call get_tuple without a namespace",
     lens="get:config.configurable.thread_id get:config.configurable.checkpoint_id get:channel_values*",
     after=("put.is-readable", "latest.is-largest-id", "namespaces.are-apart"),
@@ -92,6 +95,7 @@ def absent_is_root() -> Iterator[Program]:
 @law(
     "namespaces.odd-names-are-apart",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source=_KEY,
     lens=_LENS,
     after=("namespaces.threads-are-apart", "namespaces.are-apart"),
@@ -114,6 +118,7 @@ def odd_names_are_apart() -> Iterator[Program]:
 @law(
     "namespaces.edges-do-not-shift",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source=_KEY,
     lens=_LENS,
     after=("namespaces.odd-names-are-apart",),
@@ -139,6 +144,7 @@ def edges_do_not_shift() -> Iterator[Program]:
 @law(
     "namespaces.same-id-is-fine",
     level=Level.SHOULD,
+    stake=Stake.LOST,
     source="BaseCheckpointSaver.copy_thread: a copied thread has the checkpoints of its source",
     lens="get:found get:channel_values* get:pending_writes* get:metadata* list:rows",
     after=("namespaces.threads-are-apart", "namespaces.are-apart", "metadata.round-trip"),
@@ -166,6 +172,7 @@ def same_id_is_fine() -> Iterator[Program]:
 @law(
     "namespaces.deletion-stays-inside",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source="BaseCheckpointSaver.delete_thread: deletes what belongs to one specific thread id",
     lens="get:found get:channel_values* get:pending_writes* list:rows",
     after=("namespaces.threads-are-apart", "namespaces.edges-do-not-shift", "delete.implemented"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import (
     DeltaHistory,
     Get,
@@ -59,6 +59,7 @@ def _line() -> tuple[Op, ...]:
 @law(
     "prune.keeps-heads",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=LATEST,
     lens=KEPT,
     needs=NEEDS,
@@ -79,6 +80,7 @@ def keeps_heads() -> Iterator[Program]:
 @law(
     "prune.drops-older",
     level=Level.SHOULD,
+    stake=Stake.COST,
     source=LATEST,
     lens="list:rows",
     needs=NEEDS,
@@ -95,6 +97,7 @@ def drops_older() -> Iterator[Program]:
 @law(
     "prune.delete-removes-all",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=ALL,
     lens="list:rows get:pending_writes*",
     needs=NEEDS,
@@ -119,6 +122,7 @@ def delete_removes_all() -> Iterator[Program]:
 @law(
     "prune.spares-others",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source="data: other threads are not named in the call",
     lens="list:rows get:*",
     needs=NEEDS,
@@ -140,6 +144,7 @@ def spares_others() -> Iterator[Program]:
 @law(
     "prune.unknown-strategy-changes-nothing",
     level=Level.SHOULD,
+    stake=Stake.LOST,
     source="data: a misspelt strategy is no order to delete",
     lens="list:rows get:*",
     needs=NEEDS,
@@ -156,6 +161,7 @@ def unknown_strategy_changes_nothing() -> Iterator[Program]:
 @law(
     "prune.is-delta-safe",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=DELTA,
     lens="delta_history:*",
     versions=("langgraph-checkpoint>=4.1.0",),

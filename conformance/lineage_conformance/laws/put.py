@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, List, Program, Put, Writes, program
 
 ENGINE_RELOAD = "engine: every run starts from what get_tuple returns for its thread"
@@ -15,6 +15,7 @@ _NESTED = {"source": "loop", "step": 1, "parents": {"child": "x"}, "notes": ["n"
 @law(
     "put.is-readable",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=ENGINE_RELOAD,
     lens="get:found list:rows",
     meaning="A conversation is lost, or a run starts from nothing.",
@@ -29,6 +30,7 @@ def is_readable() -> Iterator[Program]:
 @law(
     "put.returns-its-config",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="BaseCheckpointSaver.put: returns the updated config after storing the checkpoint",
     lens="put:returned*",
     after=("put.is-readable",),
@@ -43,6 +45,7 @@ def returns_its_config() -> Iterator[Program]:
 @law(
     "put.config-is-accepted-everywhere",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: update_state hands the config that put returned to put_writes, get_tuple and put",
     lens="get:found get:pending_writes*",
     after=("put.returns-its-config", "put.is-readable", "writes.round-trip"),
@@ -62,6 +65,7 @@ def config_is_accepted_everywhere() -> Iterator[Program]:
 @law(
     "put.keeps-every-field",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="BaseCheckpointSaver.get_tuple returns the requested checkpoint; fields of the Checkpoint record",
     lens="get:v get:id get:ts get:versions_seen* get:updated_channels*",
     after=("put.is-readable",),
@@ -79,6 +83,7 @@ def keeps_every_field() -> Iterator[Program]:
 @law(
     "put.twice-is-once",
     level=Level.SHOULD,
+    stake=Stake.REPEATED,
     source="Checkpoint.id is unique: a put that is retried, or corrected, cannot make a second checkpoint",
     lens="get:metadata* get:channel_values* list:rows",
     after=("put.is-readable", "values.complete", "metadata.round-trip"),
@@ -95,6 +100,7 @@ def twice_is_once() -> Iterator[Program]:
 @law(
     "put.leaves-arguments-alone",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: the loop goes on with the config, the values and the metadata that it passed to put",
     lens="put:arguments*",
     after=("put.is-readable",),
@@ -120,6 +126,7 @@ def leaves_arguments_alone() -> Iterator[Program]:
 @law(
     "put.is-isolated-from-caller",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="data: what was stored may not change because nodes go on changing their own objects",
     lens="get:channel_values* get:channel_versions* get:versions_seen* get:metadata*",
     after=(
@@ -141,6 +148,7 @@ def is_isolated_from_caller() -> Iterator[Program]:
 @law(
     "put.read-is-isolated",
     level=Level.SHOULD,
+    stake=Stake.CHANGED,
     source="data: two readers of one checkpoint may not see each other's changes",
     lens="get:channel_values* get:channel_versions* get:versions_seen* get:metadata* get:pending_writes*"
     " get:config* get:parent_config*",

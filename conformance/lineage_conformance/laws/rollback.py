@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.laws.rollback_cases import DURABILITIES, ENDS, POINTS, TurnCase
 from lineage_conformance.laws.rollback_play import Play, played
 from lineage_conformance.session import Diff
@@ -57,6 +57,7 @@ COMMON = {
 @law(
     "rollback.restores-messages",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=MODEL,
     lens="state:messages*",
     meaning="The model answers a question that the user took back.",
@@ -72,6 +73,7 @@ def restores_messages() -> Iterator[TurnCase]:
 @law(
     "rollback.undoes-landed-results",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source=MODEL,
     lens="state:messages*",
     after=("rollback.restores-messages",),
@@ -87,6 +89,7 @@ def undoes_landed_results() -> Iterator[TurnCase]:
 @law(
     "rollback.restores-channels",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="contracts.rollback.Promise.EVERYTHING: every channel is as before the turn",
     lens=lambda diff: diff.kind == "state" and diff.path[:1] != ("messages",),
     after=("rollback.restores-messages", "rollback.undoes-landed-results"),
@@ -104,6 +107,7 @@ def restores_channels() -> Iterator[TurnCase]:
 @law(
     "rollback.restores-next",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source="LangGraph: what is in `next` runs when the thread is invoked again",
     lens="next:* tasks:*",
     after=("rollback.restores-messages", "rollback.undoes-landed-results"),
@@ -118,6 +122,7 @@ def restores_next() -> Iterator[TurnCase]:
 @law(
     "rollback.next-prompt-is-clean",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=MODEL,
     lens="input:*",
     after=(
@@ -136,6 +141,7 @@ def next_prompt_is_clean() -> Iterator[TurnCase]:
 @law(
     "rollback.undoes-errors",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=PROMISE,
     lens="state:* next:* tasks:* input:*",
     after=CLEAN,
@@ -151,6 +157,7 @@ def undoes_errors() -> Iterator[TurnCase]:
 @law(
     "rollback.reports-how-it-ended",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=PROMISE,
     lens="outcome:*",
     after=(
@@ -172,6 +179,7 @@ def reports_how_it_ended() -> Iterator[TurnCase]:
 @law(
     "rollback.first-turn-leaves-no-thread",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=PROMISE,
     lens="state:* next:* tasks:* thread:* input:*",
     after=(*CLEAN, "rollback.undoes-errors"),
@@ -188,6 +196,7 @@ def first_turn_leaves_no_thread() -> Iterator[TurnCase]:
 @law(
     "rollback.twice-in-a-row",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=PROMISE,
     lens="state:* next:* tasks:* input:*",
     after=CLEAN,
@@ -203,6 +212,7 @@ def twice_in_a_row() -> Iterator[TurnCase]:
 @law(
     "rollback.undoes-ended-turns",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source="contracts.rollback.Rollback.rollback: takes back a turn that ended",
     lens="state:* next:* tasks:* input:*",
     after=CLEAN,
@@ -219,6 +229,7 @@ def undoes_ended_turns() -> Iterator[TurnCase]:
 @law(
     "rollback.keeps-history",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data loss: checkpoints of earlier turns can be forked from and audited",
     lens="history:*",
     after=("rollback.restores-messages", "rollback.undoes-landed-results"),
@@ -234,6 +245,7 @@ def keeps_history() -> Iterator[TurnCase]:
 @law(
     "rollback.survives-reopening",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="data loss: a rollback that is reported must be stored",
     lens="state:* next:* tasks:* input:*",
     after=(*CLEAN, "rollback.undoes-ended-turns"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance.agent import Plan
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.laws.rollback import ENGINE
 from lineage_conformance.laws.rollback_cases import DURABILITIES, TurnCase
 from lineage_conformance.laws.rollback_play import Play, played, raised
@@ -42,6 +42,7 @@ def _newer(play: Play) -> Iterator[Diff]:
 @law(
     "rollback.never-replaces-newer-work",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data loss: a rollback of an old turn would throw away the turns after it",
     lens="rollback:* state:* next:* tasks:*",
     check=played(_newer),
@@ -92,6 +93,7 @@ def _names(error: Exception) -> bool:
 @law(
     "rollback.never-claims-too-much",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="contracts.rollback: a rollback that cannot be proved complete never reports success",
     lens="rollback:*",
     check=played(_honest),
@@ -133,6 +135,7 @@ def _kept(play: Play) -> Iterator[Diff]:
 @law(
     "rollback.kept-work-is-not-repeated",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source=CONTRACT + "cancel: with keep, finished work stays for resume",
     lens="resume:*",
     check=played(_kept),
@@ -165,6 +168,7 @@ def _answered(play: Play) -> Iterator[Diff]:
 @law(
     "rollback.answers-belong-to-their-turn",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="contracts.rollback: a turn is one user message and all that follows, interrupts and answers included",
     lens="resume:* state:* next:* tasks:*",
     check=played(_answered),
@@ -209,6 +213,7 @@ def _running(play: Play) -> Iterator[Diff]:
 @law(
     "rollback.forget-waits-for-the-turn",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=CONTRACT + "forget: raises while a turn runs",
     lens="forget:* state:*",
     check=played(_running),
@@ -224,6 +229,7 @@ def forget_waits_for_the_turn() -> Iterator[TurnCase]:
 @law(
     "rollback.turns-do-not-overlap",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=CONTRACT + "run: raises an error if another turn of the thread runs",
     lens="second:* state:*",
     check=played(_running),
@@ -260,6 +266,7 @@ def _knows(play: Play, thread: str, turns: int, known: bool) -> Iterator[Diff]:
 @law(
     "rollback.counts-its-turns",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=CONTRACT + "held: whether a thread is known, and how many turns it holds",
     lens="held:*",
     check=played(_counted),
@@ -277,6 +284,7 @@ def counts_its_turns() -> Iterator[TurnCase]:
 @law(
     "rollback.remembers-its-turns",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="data loss: an application that restarts has nothing but the store",
     lens="held:*",
     check=played(_counted),
@@ -309,6 +317,7 @@ def _forgotten(play: Play) -> Iterator[Diff]:
 @law(
     "rollback.forget-is-complete",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=CONTRACT + "forget: removes all of a thread",
     lens="forget:* held:* input:*",
     check=played(_forgotten),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import (
     DeleteForRuns,
     DeltaHistory,
@@ -51,6 +51,7 @@ def _two_runs() -> tuple[Op, ...]:
 @law(
     "runs.removes-its-checkpoints",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=ALL,
     lens="list:rows",
     needs=NEEDS,
@@ -76,6 +77,7 @@ def removes_its_checkpoints() -> Iterator[Program]:
 @law(
     "runs.removes-their-writes",
     level=Level.MUST,
+    stake=Stake.KEPT,
     source=ALL,
     lens="get:pending_writes*",
     needs=NEEDS,
@@ -93,6 +95,7 @@ def removes_their_writes() -> Iterator[Program]:
 @law(
     "runs.spares-other-runs",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: other runs are not named in the call",
     lens="list:rows get:channel_values* get:metadata* get:pending_writes*",
     needs=NEEDS,
@@ -124,6 +127,7 @@ def spares_other_runs() -> Iterator[Program]:
 @law(
     "runs.unknown-run-is-a-no-op",
     level=Level.SHOULD,
+    stake=Stake.FAILS,
     source="a delete is retried after a lost answer, and a run may end before it stores anything",
     lens="delete_for_runs:* list:rows get:channel_values* get:pending_writes*",
     needs=NEEDS,
@@ -140,6 +144,7 @@ def unknown_run_is_a_no_op() -> Iterator[Program]:
 @law(
     "runs.is-delta-safe",
     level=Level.SHOULD,
+    stake=Stake.LOST,
     source="BaseCheckpointSaver.delete_for_runs warns that rows which a delta channel needs may go; a careful"
     " saver keeps them or refuses",
     lens="delta_history:*",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import DeleteThread, Get, List, Program, Put, Writes, program
 from lineage_conformance.session import Diff
 
@@ -41,6 +41,7 @@ def _leaks(diff: Diff) -> bool:
 @law(
     "security.filter-key-is-data",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source=THREAD,
     lens=_leaks,
     after=("namespaces.threads-are-apart",),
@@ -69,6 +70,7 @@ def filter_key_is_data() -> Iterator[Program]:
 @law(
     "security.filter-value-is-data",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source="BaseCheckpointSaver.list: filter adds criteria, so it can only narrow what is listed",
     lens="list:rows",
     after=("security.filter-key-is-data", "list.filter-never-ignores-a-key"),
@@ -107,6 +109,7 @@ def filter_value_is_data() -> Iterator[Program]:
 @law(
     "security.thread-ids-are-data",
     level=Level.MUST,
+    stake=Stake.EXPOSED,
     source=DATA,
     lens="list:rows get:channel_values* get:config*",
     after=("namespaces.odd-names-are-apart", "list.unknown-thread-is-empty", "list.whole-thread"),
@@ -138,6 +141,7 @@ def thread_ids_are_data() -> Iterator[Program]:
 @law(
     "security.namespaces-are-data",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=DATA,
     lens="list:rows get:channel_values* get:config*",
     after=("security.thread-ids-are-data", "list.empty-namespace-is-root"),
@@ -163,6 +167,7 @@ def namespaces_are_data() -> Iterator[Program]:
 @law(
     "security.tasks-and-channels-are-data",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=DATA,
     lens="get:pending_writes* get:channel_values* list:rows",
     after=("values.complete", "writes.name-their-task", "writes.tasks-are-apart"),
@@ -187,6 +192,7 @@ def tasks_and_channels_are_data() -> Iterator[Program]:
 @law(
     "security.backslashes-are-data",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: a node may have any name, and one odd name must not make its thread unreadable",
     lens="get:pending_writes* get:channel_values* list:rows",
     after=("security.tasks-and-channels-are-data",),
@@ -210,6 +216,7 @@ def backslashes_are_data() -> Iterator[Program]:
 @law(
     "security.delete-takes-no-pattern",
     level=Level.MUST,
+    stake=Stake.DELETED,
     source="BaseCheckpointSaver.delete_thread: deletes what belongs to one specific thread id",
     lens="list:rows get:channel_values*",
     needs=("delete_thread",),

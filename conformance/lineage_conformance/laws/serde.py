@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance import zoo
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, List, Program, Put, Vanish, Writes, program
 
 LOST = "data: a value that silently changes is lost, and the next step computes with another one"
@@ -55,6 +55,7 @@ def _have(*names: str) -> list[Any]:
 @law(
     "serde.plain-json",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=LOST,
     lens=LENS,
     after=(
@@ -92,6 +93,7 @@ def plain_json() -> Iterator[Program]:
 @law(
     "serde.refusal-changes-nothing",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: a step that failed to save leaves the thread as it was before that step",
     lens="get:channel_values* get:parent_config* get:metadata* list:rows",
     after=("serde.plain-json", "fork.parents", "metadata.round-trip"),
@@ -116,6 +118,7 @@ def refusal_changes_nothing() -> Iterator[Program]:
 @law(
     "serde.messages",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: add_messages merges by class and id, so a message that comes back as a dict is a new one",
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
@@ -134,6 +137,7 @@ def messages() -> Iterator[Program]:
 @law(
     "serde.application-classes",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
@@ -150,6 +154,7 @@ def application_classes() -> Iterator[Program]:
 @law(
     "serde.dates-and-decimals",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
@@ -167,6 +172,7 @@ def dates_and_decimals() -> Iterator[Program]:
 @law(
     "serde.containers-and-bytes",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
@@ -183,6 +189,7 @@ def containers_and_bytes() -> Iterator[Program]:
 @law(
     "serde.extreme-numbers",
     level=Level.SHOULD,
+    stake=Stake.CHANGED,
     source="data: LangGraph itself never stores one; a JSON column may turn 1e22 into an int, -0.0 into 0.0",
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
@@ -198,6 +205,7 @@ def extreme_numbers() -> Iterator[Program]:
 @law(
     "serde.odd-text",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
@@ -214,6 +222,7 @@ def odd_text() -> Iterator[Program]:
 @law(
     "serde.numpy",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
@@ -230,6 +239,7 @@ def numpy() -> Iterator[Program]:
 @law(
     "serde.nested",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=LOST,
     lens=LENS,
     after=(
@@ -257,6 +267,7 @@ def nested() -> Iterator[Program]:
 @law(
     "serde.refused-writes-leave-none",
     level=Level.SHOULD,
+    stake=Stake.LOST,
     source="engine: a task counts as finished when it has writes, so half of them loses the rest",
     lens="get:pending_writes*",
     after=("serde.refusal-changes-nothing", "writes.may-grow"),
@@ -289,6 +300,7 @@ def _whole(*names: str) -> Iterator[Program]:
 @law(
     "serde.no-silent-none",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: what was stored as something and is read as None is lost without a word",
     lens="get:lost*",
     after=("serde.refusal-changes-nothing", "serde.application-classes"),
@@ -304,6 +316,7 @@ def no_silent_none() -> Iterator[Program]:
 @law(
     "serde.lost-class-is-not-none",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: a value outlives the class it was made of, and None would be stored back over it",
     lens="get:lost*",
     after=("serde.no-silent-none",),
@@ -319,6 +332,7 @@ def lost_class_is_not_none() -> Iterator[Program]:
 @law(
     "serde.metadata-plain-json",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="engine: reads step and delta counters back as numbers and nested lists of numbers",
     lens="get:metadata*",
     after=("metadata.keeps-values", "latest.is-largest-id"),

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lineage_conformance.law import Law, Level, law
+from lineage_conformance.law import Law, Level, Stake, law
 from lineage_conformance.laws.transfer_case import History, text
 from lineage_conformance.laws.transfer_steps import Play, played
 from lineage_conformance.session import Diff
@@ -53,6 +53,7 @@ TOLD: list[str] = []
 @told(
     CARRIED_OUT,
     "*:raises* *:record-raises* graph:* run:* calls:* creator:*",
+    stake=Stake.FAILS,
     source=SOURCE + "what each command makes, and what an adapter is asked for",
     meaning="A command raises, makes the wrong transfer, or calls another provider than it was told to.",
 )
@@ -68,6 +69,7 @@ def commands_are_carried_out() -> Iterator[History]:
 @told(
     "transfer.nothing-before-the-first-dispatch",
     "lazy:* status:pending",
+    stake=Stake.COST,
     source=SOURCE
     + "fork makes the thread and a pending transfer; nothing else is read, made or called",
     meaning="Each fork that nobody uses costs a native session, or a copy of the whole conversation.",
@@ -81,6 +83,7 @@ def nothing_before_the_first_dispatch() -> Iterator[History]:
 @told(
     "transfer.exactly-what-is-missing",
     "slice:missing slice:order knows:*",
+    stake=Stake.LOST,
     source=SOURCE + "what stands behind the covered prefix of the view, no more and no less",
     meaning="An agent does not know a part of the conversation, or is told it twice.",
 )
@@ -95,6 +98,7 @@ def exactly_what_is_missing() -> Iterator[History]:
 @told(
     "transfer.merge-brings-the-gain",
     "slice:merge",
+    stake=Stake.LOST,
     after=("transfer.exactly-what-is-missing",),
     source=SOURCE + "merge_back: from the base point to the fork's latest stable run",
     meaning="A merge tells the thread what it knows already, or drops what the fork found out.",
@@ -109,6 +113,7 @@ def merge_brings_the_gain() -> Iterator[History]:
 @told(
     "transfer.result-is-the-last-item",
     "slice:result",
+    stake=Stake.CHANGED,
     after=("transfer.exactly-what-is-missing",),
     source=SOURCE + "return_result: the last item of the subagent's latest stable run",
     meaning="The parent is flooded with its subagent's tool calls, or given a stale answer.",
@@ -123,6 +128,7 @@ def result_is_the_last_item() -> Iterator[History]:
 @told(
     "transfer.returning-is-a-delta",
     "base:*",
+    stake=Stake.METADATA,
     source=SOURCE + "base_point: the last covered run, or the fork's own source point",
     meaning="Nobody can tell from the record what a transfer was added to.",
 )
@@ -135,6 +141,7 @@ def returning_is_a_delta() -> Iterator[History]:
 @told(
     "transfer.native-where-it-can",
     "choice:*",
+    stake=Stake.COST,
     source=SOURCE
     + "resolve_start_context: native if the source run is of the same provider, and that can fork",
     meaning="Sessions are rebuilt from text although the provider could fork them, or a fork is asked of one "
@@ -154,6 +161,7 @@ def native_where_it_can() -> Iterator[History]:
 @told(
     "transfer.fork-includes-its-turn",
     "boundary:*",
+    stake=Stake.CHANGED,
     source="adapters: the boundary of a native fork is the last turn that it keeps",
     meaning="The fork forgets the very run that it was made at, or knows one that came later.",
 )
@@ -166,6 +174,7 @@ def fork_includes_its_turn() -> Iterator[History]:
 @told(
     "transfer.rollback-by-the-later-turns",
     "rollback:*",
+    stake=Stake.CHANGED,
     source=SOURCE
     + "the latest, rolled back by the terminal turns that its session had after the source run",
     meaning="A fork begins with turns that came after it, or has lost some of its own.",
@@ -180,6 +189,7 @@ def rollback_by_the_later_turns() -> Iterator[History]:
 @told(
     "transfer.probe-before-rollback",
     "probe:* reason:*",
+    stake=Stake.FAILS,
     after=("transfer.native-where-it-can",),
     source=SOURCE
     + "a provider with paginated history refuses rollback: that is reported, not attempted",
@@ -195,6 +205,7 @@ def probe_before_rollback() -> Iterator[History]:
 @told(
     "transfer.handoff-is-what-was-injected",
     "handoff:*",
+    stake=Stake.METADATA,
     source=SOURCE + "ContextHandoff: a record to keep, and to check later",
     meaning="An audit of what an agent was told shows something else than what it was told.",
 )
@@ -207,6 +218,7 @@ def handoff_is_what_was_injected() -> Iterator[History]:
 @told(
     "transfer.moves-are-recorded",
     "moves:*",
+    stake=Stake.METADATA,
     source=SOURCE + "MOVES, and history: every move of a transfer, oldest first",
     meaning="What became of a transfer cannot be told.",
 )
@@ -222,6 +234,7 @@ def moves_are_recorded() -> Iterator[History]:
 @told(
     "transfer.consumed-once",
     "consumed:* status:consumed",
+    stake=Stake.LOST,
     source=SOURCE + "finish_run consumes the transfers of its context, whatever the status",
     meaning="The same context is injected into every run, or is lost with a run that failed.",
 )
@@ -237,6 +250,7 @@ def consumed_once() -> Iterator[History]:
 @told(
     "transfer.superseded-when-replaced",
     "superseded:* status:superseded",
+    stake=Stake.REPEATED,
     source=SOURCE + "what is superseded, and by what",
     meaning="Two transfers say the same, and both are injected; or one is that is out of date.",
 )
@@ -253,6 +267,7 @@ def superseded_when_replaced() -> Iterator[History]:
 @told(
     "transfer.failure-is-retryable",
     "retry:* failure:* status:failed status:resolved_native status:resolved_portable",
+    stake=Stake.LOST,
     after=(
         "transfer.exactly-what-is-missing",
         "transfer.merge-brings-the-gain",
@@ -276,6 +291,7 @@ def failure_is_retryable() -> Iterator[History]:
 @told(
     "transfer.lineage-is-a-forest",
     "lineage:*",
+    stake=Stake.METADATA,
     source=SOURCE + "ThreadLineage: parent, relationship, root",
     meaning="A family of conversations falls apart, or one is shown in another's.",
 )
@@ -288,6 +304,7 @@ def lineage_is_a_forest() -> Iterator[History]:
 @told(
     "transfer.merge-keeps-the-provider",
     "provider:*",
+    stake=Stake.CHANGED,
     source=SOURCE + "merge_back: the parent's provider stays",
     meaning="Merging an experiment with another provider switches the thread to that provider.",
 )

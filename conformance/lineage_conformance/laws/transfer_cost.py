@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.transfer import CARRIED_OUT, SOURCE, lens, transfer
 from lineage_conformance.laws.transfer_case import History, Step, text
 from lineage_conformance.laws.transfer_steps import Play, played
@@ -85,6 +85,7 @@ def _fork(play: Play, case: History) -> Iterator[Diff]:
 @transfer(
     "transfer.a-fork-is-cheap",
     level=Level.SHOULD,
+    stake=Stake.COST,
     source="cost: one transaction, no provider, nothing of the saver, whatever the length of the source",
     check=_fork,
     focus="transfer-late",
@@ -121,6 +122,7 @@ def _delta(play: Play, case: History) -> Iterator[Diff]:
 @transfer(
     "transfer.reads-what-it-transfers",
     level=Level.SHOULD,
+    stake=Stake.COST,
     source="cost: resolving reads one checkpoint for each run that it transfers, and no row of another run",
     check=_delta,
     focus="transfer-late",
@@ -177,6 +179,7 @@ def _graph(play: Play, case: History) -> Iterator[Diff]:
 @transfer(
     "transfer.subagents-make-one-graph",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source=SOURCE
     + "observe_native_children: otherwise the graph is that of spawn_subagent and return_result",
     check=_graph,

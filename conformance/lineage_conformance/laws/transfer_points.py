@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.transfer import SOURCE, TOLD, told
 from lineage_conformance.laws.transfer_case import History, text
 
@@ -12,6 +12,7 @@ from lineage_conformance.laws.transfer_case import History, text
 @told(
     "transfer.only-stable-points",
     "refused:*_point*",
+    stake=Stake.FAILS,
     source=SOURCE + "fork: running_point, unstable_point, unknown_point, no_stable_point",
     meaning="A fork begins in the middle of a run: with tool calls that have no answer.",
 )
@@ -28,6 +29,7 @@ def only_stable_points() -> Iterator[History]:
 @told(
     "transfer.latest-stable-ignores-the-running",
     "point:*",
+    stake=Stake.CHANGED,
     source=SOURCE + "the latest completed, checkpointed run",
     meaning="A fork made while the agent works has half an answer, or is refused for no reason.",
 )
@@ -43,6 +45,7 @@ def latest_stable_ignores_the_running() -> Iterator[History]:
 @told(
     "transfer.context-in-use-stays",
     "refused:busy* refused:context_pending*",
+    stake=Stake.LOST,
     source=SOURCE + "what an active run was begun with is settled when that run ends",
     meaning="Two runs at once on one thread; or a run without what its agent had to know.",
 )
@@ -56,6 +59,7 @@ def context_in_use_stays() -> Iterator[History]:
 @told(
     "transfer.nothing-is-not-transferred",
     "refused:nothing_to_transfer* refused:not_a_*",
+    stake=Stake.METADATA,
     source=SOURCE + "CODES",
     meaning="Empty transfers that say something was merged.",
 )
@@ -70,6 +74,7 @@ def nothing_is_not_transferred() -> Iterator[History]:
 @told(
     "transfer.refusals-are-named",
     "code:*",
+    stake=Stake.COST,
     level=Level.SHOULD,
     source=SOURCE + "a refusal is an exception with an attribute code, one of CODES",
     meaning="A caller cannot tell a point that will be stable soon from one that never was.",
@@ -83,6 +88,7 @@ def refusals_are_named() -> Iterator[History]:
 @told(
     "transfer.receipts-act-once",
     "receipt:*",
+    stake=Stake.REPEATED,
     source=SOURCE
     + "a command that is repeated with one receipt acts once and returns what the first returned",
     meaning="A request that was sent twice, since its answer was lost, forks twice or asks the agent twice.",
@@ -98,6 +104,7 @@ def receipts_act_once() -> Iterator[History]:
 @told(
     "transfer.children-are-observed-once",
     "observed:*",
+    stake=Stake.REPEATED,
     source=SOURCE + "observe_native_children: none for a second look at the same",
     meaning="Each look at a session makes its subagents anew, or a result is never seen.",
 )

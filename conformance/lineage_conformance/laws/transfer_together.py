@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lineage_conformance.canon import canon
-from lineage_conformance.law import Level
+from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.transfer import CARRIED_OUT, SOURCE, lens, transfer
 from lineage_conformance.laws.transfer_case import History, text
 from lineage_conformance.laws.transfer_points import HISTORY_LAWS
@@ -174,6 +174,7 @@ SPLIT = "One click too many, and a fork has two native sessions: each run goes t
 @transfer(
     "transfer.first-dispatches-resolve-once",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source=ONCE,
     check=_one_handle,
     focus="transfer-forked",
@@ -190,6 +191,7 @@ def first_dispatches_resolve_once() -> Iterator[History]:
 @transfer(
     "transfer.handles-resolve-once",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source=ONCE,
     check=_two_handles,
     focus="transfer-forked",
@@ -213,6 +215,7 @@ def _reopened(play: Play, case: History) -> Iterator[Diff]:
 @transfer(
     "transfer.nothing-is-lost-on-closing",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="data: records and receipts live in the store",
     check=_reopened,
     focus="transfer-reopened",
@@ -259,6 +262,7 @@ def _conflicts(play: Play, case: History) -> Iterator[Diff]:
 @transfer(
     "transfer.a-receipt-is-of-one-command",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source=SOURCE + "receipt_conflict; a command that raised has not used its receipt",
     check=_conflicts,
     focus="transfer-forked",

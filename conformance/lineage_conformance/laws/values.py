@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, Program, Put, program
 
 
 @law(
     "values.complete",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="Checkpoint.channel_values: the values of the channels at the time of the checkpoint",
     lens="get:channel_values*",
     after=("put.is-readable",),
@@ -31,6 +32,7 @@ def complete() -> Iterator[Program]:
 @law(
     "values.empty-is-not-none",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: a channel without a value is empty, one whose value is None is not",
     lens="get:channel_values*",
     after=("values.complete",),
@@ -46,6 +48,7 @@ def empty_is_not_none() -> Iterator[Program]:
 @law(
     "values.removed-stay-removed",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: a channel that was consumed has no value any more, and must not be consumed twice",
     lens="get:channel_values*",
     after=("values.empty-is-not-none",),
@@ -64,6 +67,7 @@ def removed_stay_removed() -> Iterator[Program]:
 @law(
     "values.old-ones-stay",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="Checkpoint.channel_values: the values at the time of the checkpoint, not of a later one",
     lens="get:channel_values*",
     after=("values.removed-stay-removed",),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, Mint, Program, Put, program
 
 
 @law(
     "versions.mint-rises",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source="BaseCheckpointSaver.get_next_version: the next version must be increasing",
     lens="mint:minted",
     meaning="From the tenth step on, nodes are not triggered by newer values.",
@@ -24,6 +25,7 @@ def mint_rises() -> Iterator[Program]:
 @law(
     "versions.minted-come-back",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source="engine: the loop compares the versions that get_tuple returns with those in versions_seen",
     lens="get:channel_versions*",
     after=("put.is-readable", "versions.mint-rises"),
@@ -43,6 +45,7 @@ def minted_come_back() -> Iterator[Program]:
 @law(
     "versions.foreign-types-come-back",
     level=Level.SHOULD,
+    stake=Stake.FAILS,
     source="ChannelVersions: versions are text, int or float; copies from other savers bring theirs along",
     lens="get:channel_versions* get:channel_values*",
     after=("versions.minted-come-back", "values.complete"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance import contract, zoo
-from lineage_conformance.law import Level, law
+from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.program import Get, List, Program, Put, Writes, program
 
 _WRITES = "get:pending_writes*"
@@ -16,6 +16,7 @@ _RERUN = "engine: the stored writes of a finished task are applied instead of ru
 @law(
     "writes.round-trip",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=_RERUN,
     lens=_WRITES,
     after=("put.is-readable",),
@@ -32,6 +33,7 @@ def round_trip() -> Iterator[Program]:
 @law(
     "writes.in-list-too",
     level=Level.MUST,
+    stake=Stake.METADATA,
     source="engine: get_state_history shows the tasks and interrupts of each row that list returns",
     lens="list:row.pending_writes*",
     after=("writes.round-trip",),
@@ -53,6 +55,7 @@ def in_list_too() -> Iterator[Program]:
 @law(
     "writes.before-checkpoint",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: put and put_writes are submitted to a pool, either may be first",
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -67,6 +70,7 @@ def before_checkpoint() -> Iterator[Program]:
 @law(
     "writes.exactly-once",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source=f"{_INDEX}; the same call again fills the same slots",
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -85,6 +89,7 @@ def exactly_once() -> Iterator[Program]:
 @law(
     "writes.last-wins-on-reserved-channels",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: writes to reserved channels are deduplicated, the last one wins; " + _INDEX,
     lens=_WRITES,
     after=("writes.exactly-once",),
@@ -104,6 +109,7 @@ def last_wins_on_reserved_channels() -> Iterator[Program]:
 @law(
     "writes.error-does-not-block",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=_INDEX + ", so that they do not conflict with regular writes",
     lens=_WRITES,
     after=("writes.exactly-once",),
@@ -120,6 +126,7 @@ def error_does_not_block() -> Iterator[Program]:
 @law(
     "writes.many-in-order",
     level=Level.MUST,
+    stake=Stake.MISORDERED,
     source="writes_sort_key and engine: the writes of a task are applied in the order of the list",
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -135,6 +142,7 @@ def many_in_order() -> Iterator[Program]:
 @law(
     "writes.same-channel-twice",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=_INDEX,
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -149,6 +157,7 @@ def same_channel_twice() -> Iterator[Program]:
 @law(
     "writes.empty-list",
     level=Level.MUST,
+    stake=Stake.FAILS,
     source="engine: a task whose writes are all untracked saves an empty list",
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -164,6 +173,7 @@ def empty_list() -> Iterator[Program]:
 @law(
     "writes.none-is-a-value",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=f"{_RERUN}; None triggers a branch, and is a legal answer to an interrupt",
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -178,6 +188,7 @@ def none_is_a_value() -> Iterator[Program]:
 @law(
     "writes.send-and-interrupt",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: only Send objects are scheduled and only Interrupt objects are shown and resumed",
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -203,6 +214,7 @@ def send_and_interrupt() -> Iterator[Program]:
 @law(
     "writes.name-their-task",
     level=Level.MUST,
+    stake=Stake.REPEATED,
     source="engine: pending writes are matched with tasks by the id that put_writes was given",
     lens=_WRITES,
     after=("writes.round-trip",),
@@ -217,6 +229,7 @@ def name_their_task() -> Iterator[Program]:
 @law(
     "writes.tasks-are-apart",
     level=Level.MUST,
+    stake=Stake.LOST,
     source=_RERUN,
     lens=_WRITES,
     after=(
@@ -249,6 +262,7 @@ def tasks_are_apart() -> Iterator[Program]:
 @law(
     "writes.may-grow",
     level=Level.MUST,
+    stake=Stake.LOST,
     source="engine: the writes of update_state and of answers are saved again as one longer list",
     lens=_WRITES,
     after=("writes.tasks-are-apart",),
@@ -265,6 +279,7 @@ def may_grow() -> Iterator[Program]:
 @law(
     "writes.first-wins-on-ordinary-channels",
     level=Level.SHOULD,
+    stake=Stake.CHANGED,
     source="LangGraph's own savers since langgraph-checkpoint 2.0.3: a stored result is not replaced",
     lens=_WRITES,
     after=("writes.exactly-once", "writes.last-wins-on-reserved-channels", "writes.may-grow"),
@@ -283,6 +298,7 @@ def first_wins_on_ordinary_channels() -> Iterator[Program]:
 @law(
     "writes.ordered-by-path",
     level=Level.MUST,
+    stake=Stake.MISORDERED,
     source="writes_sort_key and BaseCheckpointSaver.get_tuple: pending writes in the order (task path, task id,"
     " position), in which the step applied them; delta channels are rebuilt by it",
     lens="get:writes_order list:row.writes_order",
@@ -307,6 +323,7 @@ def ordered_by_path() -> Iterator[Program]:
 @law(
     "writes.leave-arguments-alone",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="engine: the loop goes on with the list and the values that it passed to put_writes",
     lens="writes:arguments*",
     after=("writes.round-trip",),
@@ -320,6 +337,7 @@ def leave_arguments_alone() -> Iterator[Program]:
 @law(
     "writes.are-isolated-from-caller",
     level=Level.MUST,
+    stake=Stake.CHANGED,
     source="data: what was stored may not change because nodes go on changing their own objects",
     lens=_WRITES,
     after=("writes.round-trip",),
