@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Iterator
 
 KINDS: dict[str, tuple[str, str]] = {
     "saver": ("lineage_conformance.contracts.saver", "Saver"),
@@ -25,10 +26,15 @@ def protocols(kind: str) -> list[type]:
 
 def required(protocol: type) -> list[str]:
     """The methods of a protocol that a half needs to be there: all but those documented as optional."""
-    return [
-        name
-        for name, member in vars(protocol).items()
-        if inspect.isfunction(member)
-        and not name.startswith("_")
-        and not (member.__doc__ or "").startswith("Optional.")
-    ]
+    return [name for name, text in _methods(protocol) if not text.startswith("Optional.")]
+
+
+def optional(protocol: type) -> list[str]:
+    """The methods of a protocol that are documented as optional; laws about them apply where they are."""
+    return [name for name, text in _methods(protocol) if text.startswith("Optional.")]
+
+
+def _methods(protocol: type) -> Iterator[tuple[str, str]]:
+    for name, member in vars(protocol).items():
+        if inspect.isfunction(member) and not name.startswith("_"):
+            yield name, member.__doc__ or ""

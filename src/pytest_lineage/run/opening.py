@@ -26,6 +26,8 @@ class Opener:
     def __init__(self, target: Target, loop: Loop, admin_dsn: str | None = None) -> None:
         self.target, self.loop = target, loop
         self.takes_store = _takes_store((target.over or target).factory)
+        self.under: Any = None
+        """The saver under the last backend that was opened, where the target is built over one."""
         self._root = Path(tempfile.mkdtemp(prefix="lineage-", dir=_fast_folder()))
         self._stores: dict[int, Store] = {}
         self._run = uuid.uuid4().hex[:10]
@@ -91,6 +93,7 @@ class Opener:
         if base is None:
             return self._build(self.target, {"store": key} if self.takes_store else {})
         saver, close_saver = self._build(base, {"store": key} if _takes_store(base.factory) else {})
+        self.under = saver
         try:
             made, close_made = self._build(self.target, {"saver": saver, "store": key})
         except BaseException:

@@ -32,6 +32,7 @@ from lineage_conformance.program import (
 from pytest_lineage import builtin
 from pytest_lineage.cov import files_of
 from pytest_lineage.doors import resolve
+from pytest_lineage.run import others
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
 from pytest_lineage.run.rows import ONLY_FOR
@@ -104,7 +105,7 @@ class Service:
     def absent(self, face: Face) -> str | None:
         """Why the saver does not have a face; None if it has."""
         if "->" in face and self.target.kind != "saver":
-            return f"a {self.target.kind} is not read across its halves"
+            return f"kind {self.target.kind} is not read across its halves"
         for half in halves(face):
             if self.halves[half]:
                 return self.halves[half]
@@ -117,14 +118,8 @@ class Service:
         self.files = files_of(type(handle.saver))
         self.packages = _packages(type(handle.saver).__module__)
         try:
-            if not allow_nonempty and self.target.kind == "saver":
-                if self._asked("empty", assume):
-                    self._refuse_others_data(handle)
-                elif not self.opener.takes_store:
-                    raise TargetError(
-                        f"{self.target.name}: list() gives no answer, so whether the target holds data cannot be "
-                        "told. Let the factory take `store`, or pass --allow-nonempty."
-                    )
+            if not allow_nonempty:
+                self._refuse_others_data(handle, self._asked("empty", assume))
             self.halves: dict[Half, str] = {}
             self.missing: dict[Half, dict[str, str]] = {}
             for half in ("sync", "async"):
@@ -173,31 +168,31 @@ class Service:
 
     def _optional(self, handle: Handle, half: Half) -> dict[str, str]:
         """Optional methods of another kind's protocol that a backend does not have, with the reason."""
-        protocol = contracts.protocols(self.target.kind)[0 if half == "sync" else 1]
-        needed, prefix = set(contracts.required(protocol)), "" if half == "sync" else "a"
+        plain, awaited = contracts.protocols(self.target.kind)
+        named = set(vars(plain))  # `agent` is the same in both halves, and no twin of a `gent`
         return {
-            name.removeprefix(prefix): f"{name} is not implemented"
-            for name, member in vars(protocol).items()
-            if inspect.isfunction(member) and not name.startswith("_") and name not in needed
+            name if name in named else name.removeprefix("a"): f"{name} is not implemented"
+            for name in contracts.optional(plain if half == "sync" else awaited)
             if not hasattr(handle.saver, name)
         }
 
-    def _refuse_others_data(self, handle: Handle) -> None:
+    def _refuse_others_data(self, handle: Handle, answers: bool) -> None:
         """Nobody's live data is touched: a store that already lists a checkpoint is not ours."""
-        for half in ("sync", "async"):
-            try:
-                rows = handle.rows(half, None, limit=1)
-                found = next(rows, None)
-                rows.close()  # type: ignore[attr-defined]
-            except BaseException:
-                continue
-            if found is not None:
-                raise TargetError(
-                    f"{self.target.name}: the target already holds checkpoints, and laws delete threads. "
-                    "Point it to an empty store (let the factory take `store`), or pass --allow-nonempty "
-                    "if only threads made by this suite may be written and deleted."
-                )
-            return
+        saver, name = self.target.kind == "saver", self.target.name
+        found = others.holds_data(handle, self.target.kind, self.opener.under) if answers else None
+        if found:
+            raise TargetError(
+                f"{name}: the target already holds checkpoints, and laws delete threads. "
+                "Point it to an empty store (let the factory take `store`), or pass --allow-nonempty "
+                "if only threads made by this suite may be written and deleted."
+            )
+        if found is None and not self.opener.takes_store and not (saver and answers):
+            why = "list() gives no answer" if not answers else "it shows no saver that lists"
+            also = "" if saver else "give it an attribute `saver`, "
+            raise TargetError(
+                f"{name}: {why}, so whether the target holds data cannot be told. "
+                f"Let the factory take `store`, {also}or pass --allow-nonempty."
+            )
 
     # -- judging ---------------------------------------------------------------------------------
 
