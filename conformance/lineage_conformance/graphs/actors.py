@@ -76,7 +76,7 @@ def node(body: Body, half: str, gates: Gates) -> Callable[..., Any]:
             return stop.value
 
     async def arun(state, config):  # type: ignore[no-untyped-def]
-        _share(config)
+        share(config)
         steps, answer = body(state, config), None
         try:
             while True:
@@ -92,9 +92,13 @@ def node(body: Body, half: str, gates: Gates) -> Callable[..., Any]:
     return run if half == "sync" else arun
 
 
-def _share(config: Any) -> None:
-    """Before Python 3.11 tasks do not inherit the config that `interrupt` reads."""
-    if sys.version_info < (3, 11):
+def share(config: Any) -> None:
+    """Call first in a coroutine that LangGraph hands its config.
+
+    Before Python 3.11 asyncio takes no context for a task, so `interrupt` and the calls of tasks and subgraphs
+    would not find the config.
+    """
+    if config is not None and sys.version_info < (3, 11):
         from langchain_core.runnables.config import var_child_runnable_config
 
         var_child_runnable_config.set(config)

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from lineage_conformance.graphs.actors import Steps, node, perform
+from lineage_conformance.graphs.actors import Steps, node, perform, share
 from lineage_conformance.graphs.gates import Gates
 from lineage_conformance.graphs.shape import Shape, Tool
 from lineage_conformance.graphs.state import Lacking, overwrite_class, state_of
@@ -250,7 +250,8 @@ class Builder:
             futures = [start(text) for start in tasks.values()]
             return [future.result() for future in futures]
 
-        async def aflow(text: str) -> list[str]:
+        async def aflow(text, config=None):  # type: ignore[no-untyped-def]
+            share(config)
             if one_by_one:
                 return [await start(text) for start in tasks.values()]
             futures = [start(text) for start in tasks.values()]
@@ -267,7 +268,7 @@ class Builder:
         if self.half == "sync":
             return lambda text: function(text, None)
 
-        async def run(text: str) -> Any:
-            return await function(text, None)
+        async def run(text, config=None):  # type: ignore[no-untyped-def]
+            return await function(text, config)
 
         return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ the death of the process (no call of it reaches the saver from then on)."""
 
 TURNS = 50
 """Turns of the loop that a run is given at its condition before it may go on: room for what must not happen."""
+
+REACHED = 1 if sys.version_info >= (3, 11) else 2
+"""Turns after which a cancel has reached the tasks of a run. No more: reads are made while it is being cancelled."""
 
 
 @dataclass
@@ -154,9 +158,8 @@ class Driver:
                 if stop:
                     self.life.dead = stop == "crash"
                     task.cancel()
-                    await asyncio.sleep(
-                        0
-                    )  # the cancel reaches the tasks before a held write may go on
+                    for _ in range(REACHED):  # the tasks, before a held write may go on
+                        await asyncio.sleep(0)
                 if meanwhile is not None:
                     try:
                         outcome.during = await meanwhile()
