@@ -78,6 +78,8 @@ def check_form(text: str) -> None:
 def test_script_fails_on_the_mutant_and_passes_on_the_strict_saver(
     mutant: kit.GraphMutant,
 ) -> None:
+    if mutant.name == "CancelStopsReads" and sys.version_info < (3, 11):
+        pytest.skip("tasks of Python 3.10 do not tell that they are being cancelled")
     law = laws.get(mutant.kills)
     row = row_of(law, mutant.face, kit.judge(mutant, law))
     if law.id in REFUSED:

@@ -123,13 +123,13 @@ def _functional(writer: Writer) -> None:
     writer.use("langgraph.func", "entrypoint", "task")
     for tool in shape.tools:
         writer.say("@task")
-        writer.say(writer.define(f"{tool.name}(text)"))
+        writer.begin(f"{tool.name}(text)")
         wait = "await " if writer.is_async else ""
         writer.say(f'return {wait}work("{tool.name}", text)', 1)
     wait = "await " if writer.is_async else ""
     end = "" if writer.is_async else ".result()"
     names = ", ".join(tool.name for tool in shape.tools)
-    writer.say(writer.define("flow(text)"))
+    writer.begin("flow(text)")
     if shape.layout == "functional-line":
         one_by_one = ", ".join(f"{wait}{tool.name}(text){end}" for tool in shape.tools)
         writer.say(f"return [{one_by_one}]", 1)

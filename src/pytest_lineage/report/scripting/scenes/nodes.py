@@ -56,10 +56,12 @@ def work(writer: Writer) -> None:
         return
     functional = shape.layout.startswith("functional")
     if shape.layout == "send":
-        writer.say(writer.define("tools(call)"))
+        writer.begin("tools(call)")
         writer.say('name = call["name"]', 1, simple=True)
-    else:
+    elif functional:
         writer.say(writer.define("work(name, state)"))
+    else:
+        writer.begin("work(name, state)")
     writer.say("ran.append(name)", 1, simple=True)
     if asks:
         writer.say("said = []", 1, simple=True)
@@ -167,7 +169,7 @@ def _inner(writer: Writer) -> None:
     writer.use("typing", "TypedDict")
     writer.say(writer.define("first(state)"))
     writer.say('ran.append(state["name"] + ".first")', 1)
-    writer.say(writer.define("second(state)"))
+    writer.begin("second(state)")
     writer.say('name, said = state["name"], []', 1)
     rest = tuple(
         Tool(t.name, t.steps[t.steps.index("subgraph") + 1 :])
@@ -183,10 +185,10 @@ def _inner(writer: Writer) -> None:
     writer.say('inner.add_edge("first", "second")', simple=True)
     writer.say("inner = inner.compile()", simple=True)
     if shape.layout == "send":
-        writer.say(writer.define("tools(call)"))
+        writer.begin("tools(call)")
         writer.say('name = call["name"]', 1, simple=True)
     else:
-        writer.say(writer.define("work(name, state)"))
+        writer.begin("work(name, state)")
     writer.say("ran.append(name)", 1, simple=True)
     plain = [t.name for t in shape.tools if "subgraph" not in t.steps]
     if plain:

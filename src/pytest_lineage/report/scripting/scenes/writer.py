@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +57,23 @@ class Writer:
     def define(self, head: str) -> str:
         """The head of a function."""
         return f"async def {head}:" if self.is_async else f"def {head}:"
+
+    def begin(self, head: str) -> None:
+        """Begin a function that LangGraph calls and that asks, or calls a task or a subgraph.
+
+        Before Python 3.11 asyncio takes no context for a task, so there it must hand its config on itself.
+        """
+        if not self.is_async or sys.version_info >= (3, 11) or not self.calls_back():
+            self.say(self.define(head))
+            return
+        self.use("langchain_core.runnables.config", "var_child_runnable_config")
+        self.say(self.define(head.removesuffix(")") + ", config=None)"))
+        self.say("var_child_runnable_config.set(config)", 1, simple=True)
+
+    def calls_back(self) -> bool:
+        """Whether nodes ask, or call tasks or subgraphs."""
+        inner = any("subgraph" in tool.steps or tool.questions for tool in self.tools)
+        return inner or self.scenario.shape.layout.startswith("functional")
 
     def until(self, condition: str) -> str:
         """A loop that waits until a condition does not hold any more."""
