@@ -57,8 +57,13 @@ class Put(Op):
     """More keys of ``config["configurable"]``."""
     tags: Mapping[str, Any] = field(default_factory=dict)
     """``config["metadata"]``."""
-    seen: bool = False
-    """Fill `versions_seen` from the parent's versions."""
+    seen: bool | Mapping[str, Mapping[str, Any]] = False
+    """True: fill `versions_seen` from the parent's versions. A mapping says for each node and channel which
+    checkpoint's version of the channel the node saw, by number; what is no number is a version itself."""
+    base: int | None = None
+    """The checkpoint whose values and versions it starts from, where that is not its parent."""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """Other keys of the checkpoint, or other values of those that are there."""
     versions: str = "minted"
     via: str = "built"
     """``returned``: use the config that the parent's put returned instead of one built here."""

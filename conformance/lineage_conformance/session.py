@@ -186,8 +186,9 @@ class Session:
     def channels(
         self, op: Put, handle: Handle
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        parent = self.state.get((op.thread, op.ns, op.parent)) if op.parent is not None else None
-        values, versions = (dict(parent[0]), dict(parent[1])) if parent else ({}, {})
+        start = op.parent if op.base is None else op.base
+        held = self.state.get((op.thread, op.ns, start)) if start is not None else None
+        values, versions = (dict(held[0]), dict(held[1])) if held else ({}, {})
         current = max(versions.values(), default=None)
         version = self._version(op, current, handle)
         new = dict.fromkeys((*op.set, *op.empty), version)
@@ -212,13 +213,35 @@ class Session:
             "ts": f"2024-01-01T{op.id // 3600 % 24:02}:{op.id // 60 % 60:02}:{op.id % 60:02}+00:00",
             "channel_values": zoo.build(dict(values)),
             "channel_versions": dict(versions),
-            "versions_seen": {"__input__": {}, "node": dict(versions)} if op.seen else {},
+            "versions_seen": self.seen_by(op, versions),
         }
         if "pending_sends" in contract.checkpoint_keys():
             checkpoint["pending_sends"] = []
         if "updated_channels" in contract.checkpoint_keys():
             checkpoint["updated_channels"] = sorted(op.set) if op.seen else None
+        checkpoint.update(zoo.build(dict(op.record)))
         return checkpoint
+
+    def seen_by(self, op: Put, versions: Mapping[str, Any]) -> dict[str, Any]:
+        """What `versions_seen` of a put holds: node to channel to version."""
+        if not isinstance(op.seen, Mapping):
+            return {"__input__": {}, "node": dict(versions)} if op.seen else {}
+        seen: dict[str, dict[str, Any]] = {}
+        for node, channels in op.seen.items():
+            told = seen.setdefault(node, {})
+            for channel, what in channels.items():
+                if type(what) is not int:
+                    told[channel] = zoo.build(what)
+                    continue
+                held = versions if what == op.id else self.versions_of(op.thread, op.ns, what)
+                if channel in held:  # a smaller program may have left that checkpoint out
+                    told[channel] = held[channel]
+        return seen
+
+    def versions_of(self, thread: str, ns: str, number: int) -> Mapping[str, Any]:
+        """The channel versions of a checkpoint that was put before; none if it was not."""
+        held = self.state.get((thread, ns, number))
+        return held[1] if held else {}
 
     def _writes(self, op: Writes) -> None:
         handle = self.handle(op.handle)

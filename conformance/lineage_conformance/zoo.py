@@ -1,7 +1,8 @@
 """The zoo: values of every kind that applications keep in state, each named and with its Python source.
 
-A program is data, so it cannot hold a live `datetime` or message. It holds ``{"$": "datetime_utc"}``;
-`build` makes the object, `source` gives the expression that a stand-alone script prints.
+A program is data, so it cannot hold a live `datetime` or message. It holds ``{"$": "datetime_utc"}`` or, for
+what was met in a real run, how to make the value (see `made`). `build` makes the object, `source` gives the
+expression that a stand-alone script prints.
 Each call of `build` makes a new object, so model and saver never share one.
 """
 
@@ -13,6 +14,8 @@ import importlib
 import sys
 import types
 from typing import Any, NamedTuple
+
+from lineage_conformance import made
 
 KEY = "$"
 
@@ -144,6 +147,8 @@ def build(value: Any) -> Any:
     """Make the live object for a value of a program: a new one at every call."""
     if is_specimen(value):
         return _make(value[KEY])
+    if made.is_made(value):
+        return made.build(value, build)
     if isinstance(value, dict):
         return {key: build(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -155,6 +160,8 @@ def source(value: Any) -> str:
     """The Python expression for a value of a program."""
     if is_specimen(value):
         return ZOO[value[KEY]].expression
+    if made.is_made(value):
+        return made.source(value, source)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {source(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
