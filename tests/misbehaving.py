@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -158,6 +161,209 @@ class NotImplementedAsync(InMemorySaver):
 
     async def aget_tuple(self, config: Any) -> Any:
         raise NotImplementedError("use the sync half")
+
+
+class ListRaises(InMemorySaver):
+    """Has a `list` that always fails."""
+
+    def list(self, config: Any, **options: Any) -> Iterator[Any]:
+        raise RuntimeError("SELECT failed")
+
+
+class ListLacksLimit(InMemorySaver):
+    """Has a `list` without the parameter `limit`."""
+
+    def list(self, config: Any, *, filter: Any = None, before: Any = None) -> Iterator[Any]:
+        return super().list(config, filter=filter, before=before)
+
+
+class DiesInProbe(InMemorySaver):
+    """Ends the process when any thread is deleted."""
+
+    def delete_thread(self, thread_id: str) -> None:
+        os._exit(9)
+
+
+class Segfaults(InMemorySaver):
+    """Reads memory that is not there when any thread is deleted."""
+
+    def delete_thread(self, thread_id: str) -> None:
+        ctypes.string_at(0)
+
+
+class ClosesStreams(InMemorySaver):
+    """Closes the three standard descriptors when any thread is deleted."""
+
+    def delete_thread(self, thread_id: str) -> None:
+        os.closerange(0, 3)
+        super().delete_thread(thread_id)
+
+
+class ClosesAll(InMemorySaver):
+    """Closes every descriptor when any thread is deleted."""
+
+    def delete_thread(self, thread_id: str) -> None:
+        os.closerange(0, 200)
+
+
+def _raises(error: BaseException) -> type[InMemorySaver]:
+    class Raises(InMemorySaver):
+        def list(self, config: Any, **options: Any) -> Iterator[Any]:
+            yield from super().list(config, **options)
+            raise error
+
+        async def aget_tuple(self, config: Any) -> Any:
+            raise error
+
+        def put_writes(self, *args: Any, **kwargs: Any) -> None:
+            raise error
+
+    return Raises
+
+
+RaisesKeyboardInterrupt = _raises(KeyboardInterrupt())
+RaisesSystemExit = _raises(SystemExit(3))
+RaisesGeneratorExit = _raises(GeneratorExit())
+RaisesCancelled = _raises(asyncio.CancelledError())
+
+
+class EndsItsLoop(InMemorySaver):
+    """Has a task of its own that raises `SystemExit` in the event loop."""
+
+    async def aput_writes(self, *args: Any, **kwargs: Any) -> None:
+        async def leave() -> None:
+            sys.exit("from a task")
+
+        await asyncio.gather(asyncio.ensure_future(leave()), return_exceptions=True)
+
+
+def interrupts() -> Any:
+    """A factory that raises `KeyboardInterrupt`."""
+    raise KeyboardInterrupt
+
+
+def cancels() -> Any:
+    """A factory that raises `CancelledError`."""
+    raise asyncio.CancelledError
+
+
+async def exits_generator() -> Any:
+    """A factory that raises `GeneratorExit`."""
+    raise GeneratorExit
+
+
+_opened = 0
+
+
+def opens_once() -> Any:
+    """A factory that works for the first call only."""
+    global _opened
+    _opened += 1
+    if _opened > 1:
+        raise ConnectionError("too many connections")
+    return Sound()
+
+
+class NoVersion(InMemorySaver):
+    """Cannot make a version."""
+
+    def get_next_version(self, current: Any, channel: Any) -> Any:
+        raise KeyboardInterrupt
+
+
+class NoAnswers(InMemorySaver):
+    """Answers with what is no checkpoint at all."""
+
+    def get_tuple(self, config: Any) -> Any:
+        return 7
+
+    def list(self, config: Any, **options: Any) -> Iterator[Any]:
+        return iter(()) if config is None else iter((1, None))
+
+    def put(self, *args: Any) -> Any:
+        return "stored"
+
+
+class LeavesTheGroup(InMemorySaver):
+    """Starts a process that leaves the worker's group, and keeps a file in the temporary folder."""
+
+    def put_writes(self, *args: Any, **kwargs: Any) -> None:
+        tempfile.mkstemp(prefix="left-behind-")
+        if not os.fork():
+            os.setsid()
+            threading.Event().wait(300)
+            os._exit(0)
+        os._exit(7)
+
+
+class CopyWorks(InMemorySaver):
+    """Can copy a thread."""
+
+    def copy_thread(self, source: str, target: str) -> None:
+        return None
+
+
+class DeletesInCopy(InMemorySaver):
+    """Refuses to copy a thread, and deletes it."""
+
+    def copy_thread(self, source: str, target: str) -> None:
+        self.delete_thread(source)
+        raise NotImplementedError
+
+
+@target("wrongly_declared", unsupported={"copy_thread": "on purpose"})
+def wrongly_declared() -> Any:
+    """Declares unsupported what works."""
+    return CopyWorks()
+
+
+@target("refuses_and_changes", unsupported={"copy_thread": "on purpose"})
+def refuses_and_changes() -> Any:
+    """Declares unsupported what refuses, but changes something."""
+    return DeletesInCopy()
+
+
+class NeedsALoop(Sound):
+    """Has async methods that need the event loop in which the saver was made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = asyncio.new_event_loop()
+
+    async def aget_tuple(self, config: Any) -> Any:
+        return await self.home.create_future()
+
+
+class AsyncElsewhere(Sound):
+    """Was connected in another loop: every async method complains. Its sync methods do not exist."""
+
+    def get_tuple(self, config: Any) -> Any:
+        raise NotImplementedError
+
+    def _complain(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("got Future attached to a different loop")
+
+    aget_tuple = aput = aput_writes = alist = _complain
+
+
+class BothElsewhere(Sound):
+    """Complains in its async half only."""
+
+    def _complain(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("got Future attached to a different loop")
+
+    aget_tuple = aput = aput_writes = alist = _complain
+
+
+def needs_a_running_loop() -> Any:
+    """A sync factory of what must be made in a running event loop."""
+    asyncio.get_running_loop()
+    return Sound()
+
+
+async def async_complains() -> Any:
+    """An async factory of a saver whose async half fails."""
+    return BothElsewhere()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ asks, never in the loop, which is how savers that bridge sync calls into their l
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -27,10 +28,15 @@ class Loop:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self.loop.run_forever, name="lineage-loop", daemon=True
-        )
+        self._closing = False
+        self._thread = threading.Thread(target=self._serve, name="lineage-loop", daemon=True)
         self._thread.start()
+
+    def _serve(self) -> None:
+        """Run for ever: a task that raises `SystemExit` or `KeyboardInterrupt` ends the loop, which then goes on."""
+        while not self._closing:
+            with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                self.loop.run_forever()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop and wait for its result."""
@@ -46,6 +52,7 @@ class Loop:
 
     def close(self) -> None:
         """Stop the loop and its thread."""
+        self._closing = True
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5)
         if not self._thread.is_alive():

@@ -37,6 +37,9 @@ OPERATIONS = (
 )
 """Optional operations that a target may declare unsupported."""
 
+SKIPPED = "declared in skip_capabilities"
+"""The reason of an operation that a peer suite's object skips, whether or not it refuses."""
+
 
 class TargetError(Exception):
     """A target cannot be used. The message says which, why, and what to do."""
@@ -135,11 +138,7 @@ def _from_peer(found: Any, kind: str) -> Target:
         async with found.enter_lifespan(), found.create() as saver:
             yield saver
 
-    skipped = {
-        name: "declared in skip_capabilities"
-        for name in found.skip_capabilities
-        if name in OPERATIONS
-    }
+    skipped = {name: SKIPPED for name in found.skip_capabilities if name in OPERATIONS}
     return Target(factory, str(found.name), kind, {}, skipped)
 
 

@@ -7,9 +7,9 @@ well under a microsecond and no system call. The supervisor reads it whenever it
 
 from __future__ import annotations
 
+import json
 import mmap
 import struct
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,10 @@ _HEAD = struct.Struct("<QII")
 
 SUITE = 0xFFFFFFFF
 """The operation of a worker whose suite is at work, and not the target."""
+
+
+CLOSED = 71
+"""Exit status of a worker that finds its channel closed by the target."""
 
 
 class Beat(NamedTuple):
@@ -38,11 +42,11 @@ class Heartbeat:
         self._count = 0
 
     @classmethod
-    def create(cls) -> Heartbeat:
-        """A new, zeroed file in the temporary folder."""
-        with tempfile.NamedTemporaryFile(prefix="lineage-beat-", delete=False) as file:
+    def create(cls, path: Path) -> Heartbeat:
+        """A new, zeroed file."""
+        with path.open("xb") as file:
             file.truncate(SIZE)
-        return cls(Path(file.name))
+        return cls(path)
 
     def program(self, text: bytes) -> None:
         """Say which program runs next."""
@@ -50,6 +54,10 @@ class Heartbeat:
         self._map[_HEAD.size : _HEAD.size + len(text)] = text
         self._count += 1
         _HEAD.pack_into(self._map, 0, self._count, 0, len(text))
+
+    def probe(self, what: str) -> None:
+        """Say what is asked of the target before it is judged."""
+        self.program(json.dumps({"probe": what}).encode())
 
     def op(self, index: int) -> None:
         """Say which operation of the program runs next."""
@@ -67,8 +75,6 @@ class Heartbeat:
         text = self._map[_HEAD.size : _HEAD.size + min(length, SIZE - _HEAD.size)]
         return Beat(count, op, text.decode("utf-8", "replace"))
 
-    def close(self, remove: bool = False) -> None:
-        """Unmap the file, and remove it where this side made it."""
+    def close(self) -> None:
+        """Unmap the file."""
         self._map.close()
-        if remove:
-            self.path.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -12,9 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from lineage_conformance.handles import Handle, Loop
+from lineage_conformance.raised import guarded
+from pytest_lineage.run.folders import fast_folder as _fast_folder
 from pytest_lineage.targets import Store, Target, TargetError, _is_saver
 
 Closer = Callable[[], None]
+
+MAKE_IT_ASYNC = (
+    "An async saver belongs to the event loop in which it was made, and this factory is not async: make it one "
+    "(`async def`, which returns or yields the saver)."
+)
+_LOOP = re.compile(r"(?i)event loop|different loop|attached to a loop")
 
 LENT = -1
 """The number of a store that somebody else keeps."""
@@ -23,12 +31,14 @@ LENT = -1
 class Opener:
     """Opens handles of one target on numbered stores, and drops the stores."""
 
-    def __init__(self, target: Target, loop: Loop, admin_dsn: str | None = None) -> None:
+    def __init__(
+        self, target: Target, loop: Loop, admin_dsn: str | None = None, folder: str | None = None
+    ) -> None:
         self.target, self.loop = target, loop
         self.takes_store = _takes_store((target.over or target).factory)
         self.under: Any = None
         """The saver under the last backend that was opened, where the target is built over one."""
-        self._root = Path(tempfile.mkdtemp(prefix="lineage-", dir=_fast_folder()))
+        self._root = Path(tempfile.mkdtemp(prefix="lineage-", dir=folder or _fast_folder()))
         self._stores: dict[int, Store] = {}
         self._run = uuid.uuid4().hex[:10]
         self._databases: Any = None
@@ -45,13 +55,13 @@ class Opener:
             saver, close = self._make(key)
         except TargetError:
             raise
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:
             text = str(error).strip().splitlines()
             detail = f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__
+            if of_a_loop(error) and not is_async(self.target.factory):
+                detail += f". {MAKE_IT_ASYNC}"
             raise TargetError(f"{self.target.name}: the factory raised {detail}") from error
-        return Handle(saver, self.loop, close)
+        return Handle(saver, self.loop, lambda: guarded(close))
 
     def lent(self, store: Store) -> Handle:
         """A new handle on a store that somebody else keeps; it is not dropped here."""
@@ -159,30 +169,30 @@ def _is_wrapper(made: Any) -> bool:
     )
 
 
+def is_async(factory: Callable[..., Any]) -> bool:
+    """Whether a factory can make a saver inside an event loop. One whose shape does not tell is taken for it."""
+    plain = inspect.unwrap(factory)
+    return not (
+        inspect.isclass(plain)
+        or (
+            inspect.isfunction(plain)
+            and not inspect.iscoroutinefunction(plain)
+            and not inspect.isasyncgenfunction(plain)
+        )
+    )
+
+
+def of_a_loop(error: BaseException) -> bool:
+    """Whether an exception complains about the event loop."""
+    return isinstance(error, RuntimeError) and bool(_LOOP.search(str(error)))
+
+
 def _takes_store(factory: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(factory).parameters
     except (TypeError, ValueError):
         return False
     return "store" in parameters
-
-
-def _fast_folder() -> str | None:
-    """A folder in memory where there is one: saver files are bound by fsync, 3 to 5 times slower on disk."""
-    chosen = os.environ.get("LINEAGE_STORE_DIR")
-    if chosen:
-        return chosen
-    memory = Path("/dev/shm")
-    try:
-        if (
-            memory.is_dir()
-            and os.access(memory, os.W_OK)
-            and shutil.disk_usage(memory).free > 2**26
-        ):
-            return str(memory)
-    except OSError:
-        return None
-    return None
 
 
 def _nothing() -> None:

@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 import itertools
 import json
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lineage_conformance import contract, contracts, facts, handles
+from lineage_conformance import contract, culprit, facts
 from lineage_conformance import law as laws
-from lineage_conformance.handles import FACES, Face, Half, Handle, Loop, halves
+from lineage_conformance.handles import FACES, Face, Handle, Loop, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law, Verdict
-from lineage_conformance.program import (
-    CopyThread,
-    DeleteForRuns,
-    DeleteThread,
-    DeltaHistory,
-    Get,
-    List,
-    Op,
-    Program,
-    Prune,
-    Put,
-    Writes,
-)  # fmt: skip
+from lineage_conformance.raised import Raised
 from pytest_lineage import builtin
 from pytest_lineage.cov import files_of
 from pytest_lineage.doors import resolve
-from pytest_lineage.run import others
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
+from pytest_lineage.run.probe import Probe, refusal
 from pytest_lineage.run.rows import ONLY_FOR
 from pytest_lineage.targets import Store, Target, TargetError
 
 FIRST = 1
 """The store on which a target is probed before it is judged."""
+
+
+class NotOpened(Exception):
+    """The factory gave no saver when the target was opened once more."""
+
+
+class Control:
+    """Runs a case on the reference of the kind, where an exception does not tell whose it is."""
+
+    def __init__(self, kind: str, loop: Loop, beat: Heartbeat, folder: str | None) -> None:
+        self._kind, self._loop, self._beat, self._folder = kind, loop, beat, folder
+        self._judge: Judge | None = None
+
+    def __call__(self, law: Law, case: Any, face: Face) -> None:
+        """Raises what the case raises on the reference."""
+        self._beat.suite()
+        if self._judge is None:
+            opener = Opener(resolve("reference", self._kind), self._loop, folder=self._folder)
+            stores = Stores(opener.open, opener.drop)
+            self._judge = Judge(stores, referee=builtin.referee(self._kind))
+        self._judge.run(law, case, face)
 
 
 class Service:
@@ -48,36 +58,53 @@ class Service:
     def __init__(self, start: dict[str, Any], wire: Any, beat: Heartbeat) -> None:
         given = list(start.get("path", []))  # imports resolve as where the target was named
         sys.path[:] = [*given, *(entry for entry in sys.path if entry not in given)]
-        self.target: Target = resolve(
-            start["target"], start.get("kind", "saver"), start.get("over", "")
-        )
-        for item in [] if start.get("bare") else laws.all_laws(self.target.kind):
-            _ = item.programs  # what they import is no part of any law's time
-        if self.target.kind in ("rollback", "answer") and not start.get("bare"):
-            importlib.import_module("langgraph.graph")  # nor are the graphs that laws build
+        kind, bare = start.get("kind", "saver"), bool(start.get("bare"))
+        beat.suite()
+        if not bare:
+            laws.all_laws(kind)  # what is imported here is none of the target's time
+        if kind in ("rollback", "answer") and not bare:
+            importlib.import_module("langgraph.graph")
+        beat.probe("importing it")
+        self.target: Target = resolve(start["target"], kind, start.get("over", ""))
         self.loop = Loop()
-        self._beat = beat
+        self._beat, self._wire = beat, wire
         self._last: Any = None
+        self._ready = False
         dsn = _ask_for_postgres(wire) if self.target.postgres else None
-        self.opener = Opener(self.target, self.loop, dsn)
-        self.stores = Stores(self.opener.open, self.opener.drop)
-        self.judge_ = Judge(
-            self.stores,
-            start.get("profile", "quick"),
-            self._tell,
-            builtin.referee(self.target.kind),
-            beat.suite,
-        )
+        self.opener = Opener(self.target, self.loop, dsn, start.get("folder"))
+        self.stores = Stores(self._open, self.opener.drop)
+        profile, referee = start.get("profile", "quick"), builtin.referee(kind)
+        self.judge_ = culprit.Blaming(self.stores, profile, self._tell, referee, beat.suite)
+        self.judge_.control = Control(kind, self.loop, beat, start.get("folder"))
         self._group = ""
         try:
-            handle = self.opener.open(FIRST)
+            beat.probe("the factory ran")
+            handle = self._open(FIRST)
             wire.say("opened")
-            self._probe(
-                handle, bool(start.get("allow_nonempty")), frozenset(start.get("assume", ()))
+            self.saver_class = f"{type(handle.saver).__module__}.{type(handle.saver).__qualname__}"
+            self.files = files_of(type(handle.saver))
+            self.packages = _packages(type(handle.saver).__module__)
+            _blame(self.saver_class)
+            self.stores.renew()
+            assume = frozenset(start.get("assume", ()))
+            self.probe = Probe(
+                self.target, self.stores, self._probes, assume, self.opener.takes_store
             )
+            self.probe.run(handle, bool(start.get("allow_nonempty")), self.opener.under)
+            self._ready = True
         except BaseException:
             self.opener.close()
             raise
+        self.halves, self.missing = self.probe.halves, self.probe.missing
+
+    def _open(self, key: int) -> Handle:
+        """A handle on a store. Once the target was opened, a factory that fails is a fault for the laws to name."""
+        try:
+            return self.opener.open(key)
+        except TargetError as error:
+            if not self._ready:
+                raise
+            raise Raised(NotOpened(str(error))) from error
 
     # -- describing ------------------------------------------------------------------------------
 
@@ -111,97 +138,25 @@ class Service:
                 return self.halves[half]
         return None
 
-    def _probe(self, handle: Handle, allow_nonempty: bool, assume: frozenset[str]) -> None:
-        """Look what is there. A probe that hung is in `assume`: its laws will show the hang."""
-        self.stores.renew()
-        self.saver_class = f"{type(handle.saver).__module__}.{type(handle.saver).__qualname__}"
-        self.files = files_of(type(handle.saver))
-        self.packages = _packages(type(handle.saver).__module__)
-        try:
-            if not allow_nonempty:
-                self._refuse_others_data(handle, self._asked("empty", assume))
-            self.halves: dict[Half, str] = {}
-            self.missing: dict[Half, dict[str, str]] = {}
-            for half in ("sync", "async"):
-                there, reason = True, ""
-                if self._asked(f"{half}.basics", assume):
-                    there, reason = self._present(handle, half)
-                self.halves[half] = "" if there else reason
-                self.missing[half] = {}
-                if there and self.target.kind == "saver":
-                    self.missing[half] = {
-                        op: why
-                        for op in handles.OPTIONAL
-                        if self._asked(f"{half}.{op}", assume)
-                        and (why := handles.capability(handle, half, op)) is not None
-                    }
-                elif there:
-                    self.missing[half] = self._optional(handle, half)
-        finally:
-            handle.close()
-            self.stores.renew()
-        if all(self.halves.values()):
-            reasons = "; ".join(f"{half}: {reason}" for half, reason in self.halves.items())
-            raise TargetError(
-                f"{self.target.name}: {self.saver_class} has neither a sync nor an async half ({reasons})"
-            )
-
-    def _asked(self, probe: str, assume: frozenset[str]) -> bool:
-        """Tell the supervisor which probe runs next; False for one that is not to be run again."""
-        self._beat.program(json.dumps({"probe": probe}).encode())
-        return probe not in assume
-
-    def _present(self, handle: Handle, half: Half) -> tuple[bool, str]:
-        if self.target.kind == "saver":
-            return handles.present(handle, half)
-        protocol = contracts.protocols(self.target.kind)[0 if half == "sync" else 1]
-        missing = [m for m in contracts.required(protocol) if not hasattr(handle.saver, m)]
-        if not missing and "get_tuple" in vars(contracts.protocols(self.target.kind)[0]):
-            # A backend that is a saver too has no half that the saver under it refuses.
-            try:
-                handle.call(half, "get_tuple", handles.PROBE)
-            except NotImplementedError as error:
-                return False, f"get_tuple raises NotImplementedError: {str(error)[:120]}"
-            except BaseException:
-                return True, ""
-        return not missing, f"{', '.join(missing)} not implemented" if missing else ""
-
-    def _optional(self, handle: Handle, half: Half) -> dict[str, str]:
-        """Optional methods of another kind's protocol that a backend does not have, with the reason."""
-        plain, awaited = contracts.protocols(self.target.kind)
-        named = set(vars(plain))  # `agent` is the same in both halves, and no twin of a `gent`
-        return {
-            name if name in named else name.removeprefix("a"): f"{name} is not implemented"
-            for name in contracts.optional(plain if half == "sync" else awaited)
-            if not hasattr(handle.saver, name)
-        }
-
-    def _refuse_others_data(self, handle: Handle, answers: bool) -> None:
-        """Nobody's live data is touched: a store that already lists a checkpoint is not ours."""
-        saver, name = self.target.kind == "saver", self.target.name
-        found = others.holds_data(handle, self.target.kind, self.opener.under) if answers else None
-        if found:
-            raise TargetError(
-                f"{name}: the target already holds checkpoints, and laws delete threads. "
-                "Point it to an empty store (let the factory take `store`), or pass --allow-nonempty "
-                "if only threads made by this suite may be written and deleted."
-            )
-        if found is None and not self.opener.takes_store and not (saver and answers):
-            why = "list() gives no answer" if not answers else "it shows no saver that lists"
-            also = "" if saver else "give it an attribute `saver`, "
-            raise TargetError(
-                f"{name}: {why}, so whether the target holds data cannot be told. "
-                f"Let the factory take `store`, {also}or pass --allow-nonempty."
-            )
-
     # -- judging ---------------------------------------------------------------------------------
 
-    def judge(self, law: str, face: Face, skip: list[Any] | None = None) -> dict[str, Any]:
-        """Judge one law on one face; the answer is the verdict with reason, evidence and time."""
+    def judge(
+        self, law: str, face: Face, skip: list[Any] | None = None, avoid: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Judge one law on one face; the answer is the verdict with reason, evidence and time.
+
+        A law that needs an operation of `avoid`, in which workers hung or died before, is not judged again.
+        """
         item = laws.get(law)
-        reason, verdict = self._ruled_out(item, face)
-        if verdict is not None:
-            return {"verdict": verdict.value, "reason": reason}
+        ruled_out = self._ruled_out(item, face)
+        if ruled_out is not None:
+            return ruled_out
+        self._beat.suite()
+        used = {op for case in item.programs for op in _operations(case)}  # these may import much
+        if item.check is None and used & set(avoid):
+            what = ", ".join(sorted(used & set(avoid)))
+            reason = f"not run: workers hung or died in {what} before"
+            return {"verdict": Verdict.INCONCLUSIVE.value, "reason": reason}
         if item.group != self._group:
             self.stores.renew()
             self._group = item.group
@@ -214,9 +169,9 @@ class Service:
     def replay(self, law: str, face: Face, program: dict[str, Any]) -> dict[str, Any]:
         """Run one saved program on a fresh store and judge it by a law."""
         item = laws.get(law)
-        reason, verdict = self._ruled_out(item, face)
-        if verdict is not None:
-            return {"verdict": verdict.value, "reason": reason}
+        ruled_out = self._ruled_out(item, face)
+        if ruled_out is not None:
+            return ruled_out
         try:
             case = item.decode(program)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -253,65 +208,72 @@ class Service:
         finally:
             handle.close()
 
-    def _ruled_out(self, item: Law, face: Face) -> tuple[str, Verdict | None]:
+    def _ruled_out(self, item: Law, face: Face) -> dict[str, Any] | None:
+        """The answer about a law that need not be tried; None for one that must."""
         reason = item.not_applicable() or self.absent(face)
         if reason is None and item.faces and face not in item.faces:
             reason = f"{ONLY_FOR}{', '.join(item.faces)}"
         if reason is not None:
-            return reason, Verdict.NOT_APPLICABLE
+            return _not_applicable(reason)
         writer, reader = halves(face)
         for need in item.needs:
             if need in self.target.unsupported:
-                return self._refusal(need, face, self.target.unsupported[need])
+                return self._refusal(need, face, item)
         for limit in item.limits:
             if limit in self.target.limits:
-                return (
-                    f"declared limit {limit}: {self.target.limits[limit]}",
-                    Verdict.NOT_APPLICABLE,
-                )
+                return _not_applicable(f"declared limit {limit}: {self.target.limits[limit]}")
         for need in item.needs:
             if need == "store":
                 if not self.opener.takes_store:
-                    return (
-                        "the factory takes no store, so it cannot be opened twice",
-                        Verdict.NOT_APPLICABLE,
+                    return _not_applicable(
+                        "the factory takes no store, so it cannot be opened twice"
                     )
                 continue
             half = reader if need == "get_delta_channel_history" else writer
             missing = self.missing[half].get(need)
             if missing is not None:
-                return missing, Verdict.NOT_APPLICABLE
-        return "", None
+                return _not_applicable(missing)
+        return None
 
-    def _refusal(self, operation: str, face: Face, why: str) -> tuple[str, Verdict]:
-        """Declared unsupported: the call must raise and change nothing."""
-        op: dict[str, Op] = {
-            "delete_thread": DeleteThread(lenient=True),
-            "copy_thread": CopyThread(lenient=True),
-            "prune": Prune(),
-            "delete_for_runs": DeleteForRuns(("r",), lenient=True),
-            "get_delta_channel_history": DeltaHistory(lenient=True),
-        }
-        before = (Put(1, set={"a": "x"}, meta={"run_id": "r"}), Writes(1, items=(("a", 1),)))
-        program = Program((*before, op[operation], Get(1), Get(), List()))
-        trace = self.stores.session(face, lambda step: self._tell(program, step)).run(program)
-        if trace.refused and not trace.diffs:
-            return f"declared unsupported ({why}); refuses cleanly", Verdict.REFUSED
-        if not trace.refused:
-            return (
-                f"{operation} is declared unsupported ({why}) but did not refuse", Verdict.BROKEN
-            )  # fmt: skip
-        return (
-            f"{operation} is declared unsupported, refused, and changed the thread",
-            Verdict.BROKEN,
+    def _refusal(self, operation: str, face: Face, law: Law) -> dict[str, Any]:
+        """Declared unsupported: the call must raise and change nothing. What it changes is told once, by one law."""
+        why = self.target.unsupported[operation]
+        half = halves(face)[0]
+        if (
+            operation in self.probe.answers
+        ):  # skipped by a peer suite's object, which promises no refusal
+            return _not_applicable(f"{operation}: {why}")
+        if (operation, half) not in self.probe.refusals:  # the probe was left out: it hung or died
+            program, refused, changed = refusal(self.stores, operation, half, self._tell)
+            self.stores.renew()
+            if not refused:
+                raise TargetError(
+                    f"{self.target.name}: {operation} is declared unsupported ({why})"
+                )
+            self.probe.refusals[operation, half] = (program, changed)
+        program, changed = self.probe.refusals[operation, half]
+        told = next(
+            i.id for i in laws.all_laws() if operation in i.needs and not i.not_applicable()
         )
+        if not changed or law.id != told:
+            more = f", but see {told}" if changed else ""
+            reason = f"declared unsupported ({why}); refuses cleanly{more}"
+            return {"verdict": Verdict.REFUSED.value, "reason": reason}
+        reason = f"{operation} is declared unsupported, refused, and changed the thread"
+        outcome = Outcome(Verdict.BROKEN, reason, program, changed, 1)
+        return _answer(outcome)
 
     def close(self) -> None:
         """Close handles, stores and the loop."""
         self.stores.close()
         self.opener.close()
 
+    def _probes(self, what: str) -> None:
+        self._wire.check()
+        self._beat.probe(what)
+
     def _tell(self, case: Any, step: int) -> None:
+        self._wire.check()
         if case is not self._last:
             self._last = case
             self._beat.program(json.dumps(case.to_json(), default=repr).encode())
@@ -327,6 +289,27 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
         "replays": outcome.replays,
         "seconds": round(outcome.seconds, 4),
     }
+
+
+def _blame(saver_class: str) -> None:
+    """Say which code is the suite's, so that an exception is not taken for the target's."""
+    culprit.SUITE.append(str(Path(__file__).parent.parent))
+    reference = importlib.util.find_spec("lineage_reference")
+    if reference is not None and not saver_class.startswith("lineage_reference."):
+        culprit.NEUTRAL.extend(reference.submodule_search_locations or ())
+
+
+def _operations(case: Any) -> Iterator[str]:
+    """Names of the operations of a program, of those inside others too."""
+    for op in getattr(case, "ops", ()):
+        yield op.name
+        yield from _operations(op)
+        for inner in getattr(op, "inner", ()):
+            yield inner.name
+
+
+def _not_applicable(reason: str) -> dict[str, Any]:
+    return {"verdict": Verdict.NOT_APPLICABLE.value, "reason": reason}
 
 
 def _ask_for_postgres(wire: Any) -> str:

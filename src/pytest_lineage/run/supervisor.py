@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from pytest_lineage.run.heartbeat import SUITE, Beat, Heartbeat
+from pytest_lineage.run.folders import Belongings
+from pytest_lineage.run.heartbeat import CLOSED, SUITE, Beat, Heartbeat
 
 TICK = 0.05
 """Seconds between two looks at the heartbeat."""
@@ -31,8 +31,8 @@ LAST_WORDS = 0.5
 class Limits:
     """Time limits in seconds."""
 
-    start: float = 90.0
-    """For importing the target, opening it and probing it (a database server may be started meanwhile)."""
+    start: float = 20.0
+    """For importing the target, and for its factory (starting a database server does not count)."""
     op: float = 5.0
     """For one operation: a saver that answers nothing for so long hangs."""
     short_op: float = 2.0
@@ -58,6 +58,16 @@ class Reply:
     ended: Ended | None = None
 
 
+_open: set[Worker] = set()
+"""Workers that were not cleaned up yet: an interrupt may come at any time, even while one is made or ended."""
+
+
+@atexit.register
+def _end_all() -> None:
+    for worker in list(_open):
+        worker.abandon()
+
+
 class Worker:
     """One worker process and the pipe to it."""
 
@@ -66,18 +76,26 @@ class Worker:
     ) -> None:
         """Start a worker: of `python`, with the suite from the folder `suite`, or (empty) as this process."""
         self.limits = limits
-        self.beat = Heartbeat.create()
-        handle, log = tempfile.mkstemp(prefix="lineage-log-")
-        os.close(handle)
-        self.log = Path(log)
+        self._own = Belongings()
+        _open.add(self)
+        self.beat = Heartbeat.create(self._own.home / "beat")
+        self.log = self._own.home / "log"
+        self.log.touch(0o600)
         self._process = subprocess.Popen(
-            [python or sys.executable, "-m", "pytest_lineage.run.worker", str(self.beat.path), log],
+            [
+                python or sys.executable,
+                "-m",
+                "pytest_lineage.run.worker",
+                str(self.beat.path),
+                str(self.log),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=hasattr(os, "setsid"),
-            env=_environment(python, suite),
+            env={**_environment(python, suite), **self._own.environment()},
         )
+        start = {**start, "folder": str(self._own.stores)}
         self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, name="lineage-reader", daemon=True)
         self._reader.start()
@@ -134,6 +152,16 @@ class Worker:
             except (OSError, subprocess.TimeoutExpired):
                 pass
         self._clean()
+
+    def abandon(self) -> None:
+        """End the process and remove its folders, whatever state this object is in."""
+        process = getattr(self, "_process", None)
+        if process is not None:
+            self._own.end_processes(process.pid)
+            process.kill()
+            process.wait()
+        self._own.remove()
+        _open.discard(self)
 
     def _send(self, data: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -194,12 +222,7 @@ class Worker:
             return ""
 
     def _clean(self) -> None:
-        pid = self._process.pid
-        if hasattr(os, "killpg"):
-            try:
-                os.killpg(pid, signal.SIGKILL)  # the group: what the saver started goes too
-            except OSError:
-                pass
+        self._own.end_processes(self._process.pid)  # what the saver started goes too
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
@@ -210,8 +233,9 @@ class Worker:
             pass  # what was not sent yet has no reader any more
         # It ends at once, unless a process that left the group holds the pipe: then it is left to that.
         self._reader.join(1.0)
-        self.beat.close(remove=True)
-        self.log.unlink(missing_ok=True)
+        self.beat.close()
+        self._own.remove()
+        _open.discard(self)
 
 
 def _queued(pid: int) -> float:
@@ -249,4 +273,6 @@ def _how_it_died(code: int | None) -> str:
             return f"the process died of {signal.Signals(-code).name}"
         except ValueError:
             return f"the process died of signal {-code}"
+    if code == CLOSED:
+        return "the target closed files that are not its own (the worker's channel), and the process was ended"
     return f"the process ended with exit status {code}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from lineage_conformance.law import Law
+from pytest_lineage.run.endings import Endings
 from pytest_lineage.run.heartbeat import SUITE
 from pytest_lineage.run.options import Options, SuiteFault, Unusable
 from pytest_lineage.run.rows import Row
@@ -19,8 +21,16 @@ SLOW = 60.0
 STOP = 5.0
 """Seconds in which a worker may close its target before it is ended."""
 
-MOST_HANGS = 4
-"""Hangs or deaths on one face after which its other laws are not tried: each costs seconds."""
+STARTING = ("importing it", "the factory ran")
+"""What is done with a target before it is open."""
+
+STACK = 30
+"""Lines of a stack dump that a message shows."""
+
+_OURS = (
+    "in _take_lease", "in renew", "worker.py\", line", "in run_forever",
+)  # fmt: skip
+"""Marks of threads that the worker itself keeps."""
 
 
 class Postgres:
@@ -68,7 +78,7 @@ class TargetRun:
         if options.start_limit is not None:
             self._limits = replace(self._limits, start=options.start_limit)
         self._worker: Worker | None = None
-        self._ended: dict[str, int] = {}
+        self._endings = Endings()
         self.cov_include: tuple[str, ...] = ()
         self._assume: list[str] = []
 
@@ -111,11 +121,7 @@ class TargetRun:
             reply = worker.wait(self._limits.start)
         if reply.event.get("event") == "opened":
             reply = worker.wait(self._limits.op)
-            if (
-                reply.ended is not None
-                and reply.ended.how == "hung"
-                and self._hung_probe(reply.ended)
-            ):
+            if reply.ended is not None and self._ended_probe(reply.ended):
                 return self._start()
         event = self._checked(reply)
         self.about = {key: value for key, value in event.items() if key != "event"}
@@ -123,13 +129,10 @@ class TargetRun:
             self.about["postgres"] = self._postgres.about
         return self.about
 
-    def _hung_probe(self, ended: Ended) -> bool:
-        """Note a probe that hung, so that the next worker leaves it out; False if it is not that."""
-        try:
-            probe = json.loads(ended.beat.text)["probe"]
-        except (ValueError, KeyError, TypeError):
-            return False
-        if probe in self._assume:
+    def _ended_probe(self, ended: Ended) -> bool:
+        """Note a probe that hung or died, so that the next worker leaves it out; False if it is not that."""
+        probe = _probe(ended)
+        if not probe or probe in self._assume:
             return False
         self._assume.append(probe)
         return True
@@ -137,24 +140,30 @@ class TargetRun:
     def judge(self, item: Law, face: str) -> Row:
         """The verdict about one law on one face."""
         row = row_of(item, face, self.about.get("name", self.text))
-        if self._ended.get(face, 0) >= MOST_HANGS:
-            row.verdict = "inconclusive"
-            row.reason = f"not run: {MOST_HANGS} laws before it hung or died on this face"
+        avoid = self._endings.avoided(item, face)
+        if item.group in avoid:
+            row.reason = f"not run: workers hung or died in {item.group} before"
             return row
-        command = {"do": "judge", "law": item.id, "face": face}
+        command = {
+            "do": "judge",
+            "law": item.id,
+            "face": face,
+            **({"avoid": avoid} if avoid else {}),
+        }
         limit = self._limits.short_op if item.hang else self._limits.op
         reply = self._ask(command, limit)
-        tell_apart = not item.hang and not self._ended.get(face)
-        if reply.ended is not None and reply.ended.how == "hung" and tell_apart:
+        ended = reply.ended
+        tell_apart = ended is not None and ended.how == "hung" and not item.hang
+        if tell_apart and self._endings.new(item, ended):
             # Once more, so that a machine that stood still for a while is not taken for a hang.
             second = self._ask(command, limit)
             if second.ended is None:
-                reply = second
-        if reply.ended is not None and reply.ended.beat.op == SUITE and reply.ended.how == "hung":
-            raise SuiteFault(f"{reply.ended.detail} while programs for {item.id} were made")
-        if reply.ended is not None:
-            self._ended[face] = self._ended.get(face, 0) + 1
-            _describe_end(row, reply.ended)
+                reply, ended = second, None
+        if ended is not None and ended.beat.op == SUITE and ended.how == "hung":
+            raise SuiteFault(f"{ended.detail} while programs for {item.id} were made")
+        if ended is not None:
+            self._endings.note(item, face, ended)
+            _describe_end(row, ended)
             return row
         event = self._checked(reply)
         row.verdict = event["verdict"]
@@ -217,28 +226,53 @@ class TargetRun:
             self._postgres.close()
 
     def _ask(self, command: dict[str, Any], limit: float) -> Reply:
+        begin = time.monotonic()
         if self._worker is None:
             self.start()
+            self._endings.lost += time.monotonic() - begin
         assert self._worker is not None
         reply = self._worker.ask(command, limit)
         if reply.ended is not None:
             self._worker = None
+            self._endings.lost += limit if reply.ended.how == "hung" else 0
         return reply
 
     def _checked(self, reply: Reply, running: str = "running") -> dict[str, Any]:
         """The event, unless it says that the target or the suite failed."""
         if reply.ended is not None:
             self._worker = None
-            doing = "opening the target" if not self.about else running
-            raise Unusable(
-                f"{self.text}: {reply.ended.detail} while {doing}" + _tail(reply.ended.output)
-            )
+            doing = running if self.about else _probe(reply.ended) or "it was opened"
+            raise Unusable(_unusable(self.text, reply.ended, doing))
         kind = reply.event["event"]
         if kind == "target-error":
             raise Unusable(str(reply.event["message"]))
         if kind == "suite-error":
             raise SuiteFault(f"{reply.event['message']}\n{reply.event.get('trace', '')}")
         return reply.event
+
+
+def _probe(ended: Ended) -> str:
+    """The probe in which a worker ended; empty if it was none."""
+    try:
+        return str(json.loads(ended.beat.text)["probe"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _unusable(text: str, ended: Ended, doing: str) -> str:
+    """The message about a target whose worker ended before it could be judged, with the stack of a hang."""
+    message = f"{text}: {ended.detail} while {doing}"
+    if ended.how == "hung" and doing in STARTING:
+        message += "; allow more with --start-limit, if it is only slow"
+    message += _tail(ended.output)
+    return f"{message}\n{_threads(ended.stack)}" if ended.stack else message
+
+
+def _threads(stack: str) -> str:
+    """A dump of all threads, without those of ours."""
+    blocks = stack.strip().split("\n\n")
+    shown = [block for block in blocks if not any(name in block for name in _OURS)] or blocks
+    return "\n".join("\n\n".join(shown).splitlines()[:STACK])
 
 
 def row_of(item: Law, face: str, target: str) -> Row:

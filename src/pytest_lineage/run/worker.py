@@ -12,14 +12,21 @@ import importlib
 import json
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
+from lineage_conformance.raised import Raised, hears_no_keyboard
+from pytest_lineage.run.heartbeat import CLOSED
 from pytest_lineage.targets import TargetError
+
+FORKED = 70
+"""Exit status of a process that the saver forked off and that came back into our code."""
 
 
 class Wire:
@@ -29,6 +36,9 @@ class Wire:
         self._pid = os.getpid()
         self._input = os.fdopen(os.dup(0), "r", encoding="utf-8")
         self._output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        self._channel = self._output.fileno()
+        there = os.fstat(self._channel)
+        self._identity = (there.st_dev, there.st_ino)
         self._lock = threading.Lock()
         self._commands: queue.Queue[dict[str, Any] | None] = queue.Queue()
         null = os.open(os.devnull, os.O_RDONLY)
@@ -40,10 +50,20 @@ class Wire:
         sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace", buffering=1)
         sys.stderr = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="replace", buffering=1)
 
+    def check(self) -> None:
+        """End the process if the saver closed our channel: its number may be that of another file by now."""
+        try:
+            there = os.fstat(self._channel)
+        except OSError:
+            os._exit(CLOSED)
+        if (there.st_dev, there.st_ino) != self._identity:
+            os._exit(CLOSED)
+
     def say(self, event: str, **data: Any) -> None:
         """Send one event. A process that the saver forked off must not speak for us: it ends here."""
         if os.getpid() != self._pid:
-            os._exit(70)
+            os._exit(FORKED)
+        self.check()
         with self._lock:
             self._output.write(json.dumps({"event": event, **data}, default=repr) + "\n")
             self._output.flush()
@@ -56,13 +76,26 @@ class Wire:
         """Read commands in a thread, so that the end of the supervisor ends a saver that hangs, too."""
 
         def read() -> None:
-            for line in self._input:
-                self._commands.put(json.loads(line))
+            try:
+                for line in self._input:
+                    self._commands.put(json.loads(line))
+            except (OSError, ValueError):
+                pass  # the saver closed every descriptor: nothing can be heard any more
             self._commands.put(None)
             threading.Event().wait(grace)  # what still answers closes its target by itself
+            _tidy()
             os._exit(0)
 
         threading.Thread(target=read, name="lineage-listener", daemon=True).start()
+
+
+_LEFT: list[str] = []
+"""Folders that the supervisor removes, unless it was killed."""
+
+
+def _tidy() -> None:
+    for folder in _LEFT:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def dumps_on_request(stream: TextIO) -> None:
@@ -103,22 +136,34 @@ def main() -> None:
     start = wire.hear()
     if start is None:
         return
+    _LEFT.extend((start["folder"], str(Path(sys.argv[1]).parent)))
+    hears_no_keyboard()
+    if not hasattr(os, "setsid"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # else it is in no terminal's session
     _take_lease(stream, float(start.get("lease", LEASE)))
     try:
         cover = _coverage(start)
         service = _service(start.get("service", ""))(start, wire, beat)
-    except TargetError as error:
-        wire.say("target-error", message=str(error))
-        return
     except BaseException as error:
-        import traceback
-
-        wire.say(
-            "suite-error", message=f"{type(error).__name__}: {error}", trace=traceback.format_exc()
-        )
+        _say_error(wire, start["target"], error)
         return
     wire.say("ready", **service.describe())
-    _serve(wire, service, cover)
+    _serve(wire, service, cover, start["target"])
+
+
+def _say_error(wire: Wire, target: str, error: BaseException) -> None:
+    """Whose fault it is that there is no answer: only what the target did not raise is the suite's."""
+    from lineage_conformance import culprit
+
+    called = culprit.operation(error)
+    if isinstance(error, TargetError):
+        wire.say("target-error", message=str(error))
+    elif called:
+        shown = error if isinstance(error, Raised) else Raised(error)
+        wire.say("target-error", message=f"{target}: {called} raised {shown}")
+    else:
+        trace = "".join(traceback.format_exception(error))
+        wire.say("suite-error", message=f"{type(error).__name__}: {error}", trace=trace)
 
 
 def _service(name: str) -> Any:
@@ -127,7 +172,7 @@ def _service(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _serve(wire: Wire, service: Any, cover: Any) -> None:
+def _serve(wire: Wire, service: Any, cover: Any, target: str) -> None:
     while (command := wire.hear()) is not None:
         action = command.pop("do")
         if action == "stop":
@@ -136,16 +181,8 @@ def _serve(wire: Wire, service: Any, cover: Any) -> None:
             cover.switch_context(command["law"])
         try:
             answer = getattr(service, action)(**command)
-        except TargetError as error:
-            wire.say("target-error", message=str(error))
         except BaseException as error:
-            import traceback
-
-            wire.say(
-                "suite-error",
-                message=f"{type(error).__name__}: {error}",
-                trace=traceback.format_exc(),
-            )
+            _say_error(wire, target, error)
         else:
             wire.say("outcome", **answer)
         if cover is not None:
@@ -155,7 +192,10 @@ def _serve(wire: Wire, service: Any, cover: Any) -> None:
     if cover is not None:
         cover.stop()
         cover.save()
-    wire.say("bye")
+    if command is None:
+        _tidy()  # nobody is there to do it
+    else:
+        wire.say("bye")
 
 
 def _coverage(start: dict[str, Any]) -> Any:

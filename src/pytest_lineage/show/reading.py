@@ -39,7 +39,7 @@ class Reader:
         self._beat = beat
         self._target = source(start["target"])
         self._loop = Loop()
-        self._opener = Opener(self._target, self._loop)
+        self._opener = Opener(self._target, self._loop, folder=start["folder"])
         try:
             self._handle: Handle = self._opener.open(1)
         except BaseException:
