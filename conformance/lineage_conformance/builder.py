@@ -25,6 +25,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from lineage_conformance import freshness
+
 DISTRIBUTION = "pytest-lineage"
 PACKAGES = ("pytest_lineage", "lineage_conformance", "lineage_reference")
 TOOLS = ("hypothesis>=6.100", "pytest>=8.2", "tomli>=1.2.2; python_version < '3.11'")
@@ -32,6 +34,9 @@ TOOLS = ("hypothesis>=6.100", "pytest>=8.2", "tomli>=1.2.2; python_version < '3.
 
 TIMEOUT = 900
 """Seconds for one command."""
+
+KEPT = 86400
+"""Seconds after its last use after which an environment may give way to one that is newer."""
 
 CACHE_VARIABLE = "LINEAGE_CACHE_DIR"
 RECORD = "lineage.json"
@@ -87,8 +92,8 @@ def environment(
     """
     interpreter = _interpreter(python)
     wanted = [*requirements, *TOOLS]
-    parts = [_named(interpreter), wanted, sorted(constraints), [_content(r) for r in requirements]]
-    path = (root or cache()) / "environments" / digest(parts)
+    parts = [interpreter_name(interpreter), wanted, sorted(constraints)]
+    path = place(parts, freshness.state(requirements, constraints), root)
     with locked(path):
         found = read(path)
         if found is not None:
@@ -98,6 +103,11 @@ def environment(
         create(path, interpreter)
         fill(path, wanted, constraints)
         return finish(path, label, list(requirements), time.monotonic() - begin)
+
+
+def place(parts: Any, state: Any, root: Path | None = None) -> Path:
+    """Where an environment lies: named by what was asked for, and by what that gives here and today."""
+    return (root or cache()) / "environments" / f"{digest(parts)}-{digest(state)}"
 
 
 def create(path: Path, python: str = "") -> None:
@@ -114,24 +124,10 @@ def create(path: Path, python: str = "") -> None:
 def install(path: Path, what: Sequence[str], *options: str) -> None:
     """Install requirements into an environment. Raises `Failed`."""
     uv, python = shutil.which("uv"), str(program(path, "python"))
-    arguments = [
-        word for item in what for word in (item.split() if item.startswith("-") else [item])
-    ]
-    if uv:
-        call([uv, "pip", "install", "-q", "-p", python, *options, *arguments])
-    else:
-        call(
-            [
-                python,
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "--disable-pip-version-check",
-                *options,
-                *arguments,
-            ]
-        )
+    words = [word for item in what for word in freshness.words(item)]
+    pip = [python, "-I", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    command = [uv, "pip", "install", "-q", "-p", python] if uv else pip
+    call([*command, *options, *words], cwd=Path.cwd())  # where a requirement's paths begin
 
 
 def fill(path: Path, requirements: Sequence[str], constraints: Sequence[str] = ()) -> None:
@@ -153,7 +149,16 @@ def finish(
     record = {"format": 1, "label": label, "requirements": list(requirements), "packages": packages,
               "notes": list(notes), "made": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())}  # fmt: skip
     (path / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    _forget_older(path)
     return Environment(path, packages, seconds, tuple(notes))
+
+
+def _forget_older(path: Path) -> None:
+    """Remove environments for the same requirements that gave something else, unless they are in use."""
+    for other in path.parent.glob(path.name.partition("-")[0] + "-*"):
+        with contextlib.suppress(OSError):
+            if other != path and time.time() - (other / RECORD).stat().st_mtime > KEPT:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def read(path: Path) -> Environment | None:
@@ -163,7 +168,11 @@ def read(path: Path) -> Environment | None:
         packages, notes = record["packages"], tuple(record.get("notes", ()))
     except (OSError, ValueError, KeyError):
         return None
-    return Environment(path, packages, notes=notes) if program(path, "python").exists() else None
+    if not program(path, "python").exists():
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path / RECORD)  # it is in use
+    return Environment(path, packages, notes=notes)
 
 
 def installed(python: str) -> dict[str, str]:
@@ -227,7 +236,11 @@ def _suite_files() -> Iterator[tuple[str, Path]]:
 
 
 def call(
-    command: Sequence[str], check: bool = True, timeout: float = TIMEOUT, suite: str = ""
+    command: Sequence[str],
+    check: bool = True,
+    timeout: float = TIMEOUT,
+    suite: str = "",
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command without what our own environment would bring into it. Raises `Failed`."""
     dropped = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
@@ -237,7 +250,7 @@ def call(
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=timeout,
-            env=environ, stdin=subprocess.DEVNULL, check=False, cwd=tempfile.gettempdir(),
+            env=environ, stdin=subprocess.DEVNULL, check=False, cwd=cwd or tempfile.gettempdir(),
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Failed(f"{Path(command[0]).name}: {error}") from None
@@ -303,20 +316,11 @@ def _interpreter(wanted: str) -> str:
     return wanted if os.sep in wanted or wanted.startswith("python") else f"python{version}"
 
 
-def _named(interpreter: str) -> str:
+def interpreter_name(interpreter: str) -> str:
     """What tells interpreters apart in the key of an environment: not where this one lies, but what it is."""
-    if interpreter == sys.executable:
+    if _interpreter(interpreter) == sys.executable:
         return f"{sys.implementation.name}-{sys.version_info[0]}.{sys.version_info[1]}"
     return interpreter
-
-
-def _content(requirement: str) -> str:
-    """What a requirements file holds: its name does not say."""
-    words = requirement.split()
-    if len(words) == 2 and words[0] in ("-r", "-c"):
-        with contextlib.suppress(OSError):
-            return _hash(Path(words[1]).read_bytes())
-    return ""
 
 
 def digest(parts: Any) -> str:

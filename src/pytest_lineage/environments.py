@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lineage_conformance import builder, stacks
+from lineage_conformance import builder, freshness, stacks
 from lineage_conformance.stacks import Stack
 from pytest_lineage.run.engine import Options, default_path
 
@@ -78,12 +77,17 @@ def bumped(
     """
     pins = stacks.frozen() if base.running else [*base.requirements, *more]
     name = "latest" if latest else ", ".join(wanted)
-    parts = [sys.version.split()[0], base.id, pins, list(base.constraints), list(wanted)]
-    if latest:
-        parts.append(
-            time.strftime("%Y-%m-%d", time.gmtime())
-        )  # what is newest today may not be tomorrow
-    path = builder.cache() / "environments" / builder.digest(parts)
+    parts = [
+        "bump", builder.interpreter_name(base.python), base.id, pins, list(base.constraints), list(wanted), latest,
+    ]  # fmt: skip
+    state = [
+        freshness.state(pins, base.constraints, alone=base.running),
+        freshness.state(wanted),
+        time.strftime("%Y-%m-%d", time.gmtime())
+        if latest
+        else "",  # tomorrow another may be newest
+    ]
+    path = builder.place(parts, state)
     with builder.locked(path):
         found = builder.read(path)
         if found is not None:
