@@ -69,6 +69,8 @@ TABLE: tuple[Option, ...] = (
         "quick", "PROFILE", PROFILES,
     ),
     Option("op-limit", "seconds", "seconds for one operation before it counts as hanging", 5.0, "S"),
+    Option("start-limit", "seconds", "seconds for importing and opening a target before it counts as hanging", 20.0,
+           "S"),
     Option("time-limit", "seconds", "seconds for each target, in each process; what is left then has no verdict",
            None, "S"),
     Option("report", "file", "write a report with one line per verdict, as `pytest-lineage check --report` does",
@@ -101,6 +103,7 @@ class Settings(NamedTuple):
     face: tuple[str, ...]
     profile: str
     op_limit: float
+    start_limit: float
     time_limit: float | None
     report: Path | None
     allow_nonempty: bool

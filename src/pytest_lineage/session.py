@@ -107,6 +107,7 @@ class Lineage:
                 kind=node.kind,
                 over=self.settings.over if node.named else "",
                 op_limit=self.settings.op_limit,
+                start_limit=self.settings.start_limit,
                 allow_nonempty=self.settings.allow_nonempty,
                 cov=_cov_data() if self.settings.cov else "",
                 path=(*node.import_path, *(p for p in sys.path if p)),

@@ -63,6 +63,26 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is returned, never raised, except for wrong usage (argparse: 2)."""
+    try:
+        return _main(argv)
+    except KeyboardInterrupt as error:
+        print("interrupted", file=sys.stderr)
+        return 128 + (error.args[0] if error.args else 2)  # as a shell says which signal it was
+    except BrokenPipeError:
+        # The reader (a pager, head) is gone; say nothing more, not even at exit.
+        _say_nothing_more()
+        return 141
+    except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _say_nothing_more()
+        name = "" if error.filename is None else f"{error.filename}: "
+        print(f"error: {name}{error.strerror or error}", file=sys.stderr)
+        return 2
+
+
+def _main(argv: Sequence[str] | None) -> int:
     top = parser()
     options = top.parse_args(argv)
     if options.version:
@@ -78,18 +98,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # values may hold lone surrogates
     try:
         code: int = options.run(options)
-        sys.stdout.flush()
-        return code
-    except KeyboardInterrupt as error:
-        print("interrupted", file=sys.stderr)
-        return 128 + (error.args[0] if error.args else 2)  # as a shell says which signal it was
-    except BrokenPipeError:
-        # The reader (a pager, head) is gone; say nothing more, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except _usage_errors() as error:
-        print(f"error: {_message(error)}", file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 2
+    sys.stdout.flush()
+    return code
+
+
+def _say_nothing_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage_errors() -> tuple[type[BaseException], ...]:
@@ -100,7 +117,3 @@ def _usage_errors() -> tuple[type[BaseException], ...]:
     from pytest_lineage.targets import TargetError
 
     return (UsageError, TargetError, FailureError, KnownError, ReportError)
-
-
-def _message(error: BaseException) -> str:
-    return str(error)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_lineage.cli import signals
 from pytest_lineage.cli.common import UsageError, add_format, choose, note, writable
 from pytest_lineage.run import engine
-from pytest_lineage.run.rows import TargetReport, exit_code
+from pytest_lineage.run.rows import USAGE, TargetReport, exit_code
 from pytest_lineage.targets import KINDS
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for each target")
     parser.add_argument("--op-limit", type=float, default=5.0, metavar="S",
                         help="seconds for one operation before it counts as hanging (5)")  # fmt: skip
+    parser.add_argument("--start-limit", type=float, metavar="S",
+                        help="seconds for importing and opening a target before it counts as hanging (20)")  # fmt: skip
     parser.add_argument("--allow-nonempty", action="store_true",
                         help="accept a target that holds data; only threads of ours are touched")  # fmt: skip
     parser.add_argument(
@@ -68,10 +70,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check every target; print the report; return the exit code."""
+    with signals.interrupt_once():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     chosen = choose(options.laws, options.kind)
     if not chosen:
         raise UsageError(f"there is no law of kind {options.kind!r}")
-    for name, value in (("--time-limit", options.time_limit), ("--op-limit", options.op_limit)):
+    for name in ("--time-limit", "--op-limit", "--start-limit"):
+        value = getattr(options, name.strip("-").replace("-", "_"))
         if value is not None and value <= 0:
             raise UsageError(f"{name} must be more than 0 seconds, not {value:g}")
     jsonl = writable(options.report, "--report")
@@ -85,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
         exitfirst=options.exitfirst,
         time_limit=options.time_limit,
         op_limit=options.op_limit,
+        start_limit=options.start_limit,
         allow_nonempty=options.allow_nonempty,
         cov=_cov_folder(options.cov),
         save=True,
@@ -92,24 +101,25 @@ def run(options: argparse.Namespace) -> int:
     )
     ratchet = _known(options)
     reports: list[TargetReport] = []
-    with signals.interrupt_once():
-        stopped: KeyboardInterrupt | None = None
-        try:
-            _check_all(options, settings, ratchet, reports)
-        except engine.Interrupted as interrupted:
-            stopped = interrupted
-            reports.append(interrupted.report)
-        known = None
-        if ratchet is not None:
-            known = told(ratchet, reports, chosen, options, whole=stopped is None)
-        problems = known["problems"] if known else ()
-        code = exit_code(reports, options.fail_on_should, options.fail_on, problems)
-        _write(options, reports, code, jsonl, junit, known)
-        if stopped is not None:
-            left = options.targets[len(reports) :]
-            note(f"not checked: {', '.join(left)}") if left else None
-            raise stopped
-    return code
+    stopped: KeyboardInterrupt | None = None
+    try:
+        _check_all(options, settings, ratchet, reports)
+    except engine.Interrupted as interrupted:
+        stopped = interrupted
+        reports.append(interrupted.report)
+    except KeyboardInterrupt as interrupt:  # between two targets
+        stopped = interrupt
+    known = None
+    if ratchet is not None:
+        known = told(ratchet, reports, chosen, options, whole=stopped is None)
+    problems = known["problems"] if known else ()
+    code = exit_code(reports, options.fail_on_should, options.fail_on, problems)
+    written = _write(options, reports, code, jsonl, junit, known)
+    if stopped is not None:
+        left = options.targets[len(reports) :]
+        note(f"not checked: {', '.join(left)}") if left else None
+        raise stopped
+    return code if written else USAGE
 
 
 def _known(options: argparse.Namespace) -> Ratchet | None:
@@ -174,16 +184,21 @@ def _write(
     jsonl: Any,
     junit: Any,
     known: dict[str, Any] | None,
-) -> None:
+) -> bool:
+    """Whether every file could be written. One that could not takes nothing else along."""
     from pytest_lineage.report import jsonl as lines
     from pytest_lineage.report import junit as xml
     from pytest_lineage.report import markdown, model, terminal
 
     document = model.document(reports, code, options.profile, options.kind, known)
-    if jsonl is not None:
-        lines.write(jsonl, document)
-    if junit is not None:
-        xml.write(junit, document)
+    whole = True
+    for file, write in ((jsonl, lines.write), (junit, xml.write)):
+        try:
+            if file is not None:
+                write(file, document)
+        except OSError as error:
+            whole = False
+            note(f"error: {file}: cannot be written: {error.strerror or error}")
     if options.format == "json":
         print(model.dumps(document))
     elif options.format == "markdown":
@@ -207,6 +222,7 @@ def _write(
         message = target.get("error") or target.get("fault")
         if message and options.format != "pretty":
             note(f"error: {message}")
+    return whole
 
 
 def _cov_folder(wanted: bool) -> str:

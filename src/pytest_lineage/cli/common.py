@@ -35,8 +35,12 @@ def writable(path: str | None, what: str) -> Path | None:
     file = Path(path)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        new = not file.exists()
         with file.open("a", encoding="utf-8"):
-            return file
+            pass
+        if new:
+            file.unlink()  # an empty file is no report, should the run never come to writing one
+        return file
     except OSError as error:
         raise UsageError(f"{what} {path}: cannot be written: {error.strerror}") from None
 

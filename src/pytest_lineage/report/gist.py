@@ -142,12 +142,13 @@ class Verdict:
     word: str
     """GOOD, BROKEN, FIXED, INCOMPLETE or ERROR."""
     text: str
-    seconds: float
+    seconds: float | None = None
 
     @property
     def line(self) -> str:
         """The verdict as one line."""
-        return f"{self.target}: {self.word} — {self.text}, {self.seconds:.1f} s"
+        took = "" if self.seconds is None else f", {self.seconds:.1f} s"
+        return f"{self.target}: {self.word} — {self.text}{took}"
 
 
 def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
@@ -183,6 +184,20 @@ def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
     parts = [f"{broken} broken"] if bad else []
     parts += [f"{many(advised, 'law')} broken that nobody reviewed yet"] if advised else []
     return Verdict(name, "GOOD", hold + (f" ({', '.join(parts)})" if parts else ""), seconds)
+
+
+def verdicts(document: Mapping[str, Any]) -> list[Verdict]:
+    """The last words of a run: about each target, the good ones first, and about the known-failures file.
+
+    What is read last goes with the exit code: it is GOOD only where all is good.
+    """
+    told = [verdict(document, target) for target in document["targets"]]
+    told.sort(key=lambda verdict: verdict.word != "GOOD")
+    known = document.get("known") or {}
+    if problems := known.get("problems"):
+        text = f"{many(len(problems), 'error')} in the file of known failures, told above"
+        told.append(Verdict(str(known.get("file", "known failures")), "ERROR", text))
+    return told
 
 
 def known(document: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from lineage_conformance import contract
+from pytest_lineage.report.redaction import PREVIEW, redact
 from pytest_lineage.run.rows import TargetReport, incomplete
+
+__all__ = ["FORMAT", "PREVIEW", "VERDICTS", "document", "dumps", "redact", "summary"]
 
 FORMAT = 1
 """Version of the report format; a reader refuses a larger one."""
-
-PREVIEW = 2000
-"""Longest text kept of one value or message."""
 
 VERDICTS = (
     "broken", "hangs", "fixed", "inconclusive", "engine", "known", "refused", "holds", "not-applicable",
@@ -85,29 +83,6 @@ def summary(reports: Iterable[TargetReport]) -> dict[str, Any]:
         counts = groups.setdefault(row.target, {}).setdefault(row.group, {})
         counts[row.verdict] = counts.get(row.verdict, 0) + 1
     return {"verdicts": dict(Counter(row.verdict for row in rows)), "groups": groups}
-
-
-def redact(value: Any) -> Any:
-    """Leave out passwords, home paths, and what is longer than a preview."""
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, dict):
-        return {key: redact(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [redact(item) for item in value]
-    return value
-
-
-_PASSWORD = re.compile(r"(\w+://[^\s:/@]*):[^\s@/]+@")
-_KEYWORD = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|api_key)=[^\s&;]+")
-
-
-def _text(text: str) -> str:
-    text = _KEYWORD.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", text))
-    home = str(Path.home())
-    if len(home) > 1:
-        text = text.replace(home, "~")
-    return text if len(text) <= PREVIEW else text[:PREVIEW] + f"... ({len(text)} characters)"
 
 
 def dumps(document: dict[str, Any]) -> str:

@@ -48,8 +48,8 @@ def render(
             style.paint(line, *(("red",) if label.startswith("error") else ())) for line in wrapped
         ]
     lines += [""] if document.get("known") and lines[-1] else []
-    for target in document["targets"]:
-        lines += _verdict(gist.verdict(document, target), style)
+    for verdict in gist.verdicts(document):
+        lines += _verdict(verdict, style)
     if not document["targets"]:
         lines.append("INCOMPLETE — no target was checked")
     return "\n".join(style.plain(line.rstrip()) for line in lines)

@@ -21,6 +21,9 @@ SLOW = 60.0
 STOP = 5.0
 """Seconds in which a worker may close its target before it is ended."""
 
+FRESH = 90.0
+"""Seconds for opening a target in an environment that was just made: every module is compiled first."""
+
 STARTING = ("importing it", "the factory ran")
 """What is done with a target before it is open."""
 
@@ -75,8 +78,9 @@ class TargetRun:
         self._own_postgres = postgres is None
         self._postgres = postgres or Postgres()
         self._limits = Limits(op=options.op_limit)
-        if options.start_limit is not None:
-            self._limits = replace(self._limits, start=options.start_limit)
+        start = options.start_limit or (FRESH if options.python else None)
+        if start is not None:
+            self._limits = replace(self._limits, start=start)
         self._worker: Worker | None = None
         self._endings = Endings()
         self.cov_include: tuple[str, ...] = ()
