@@ -70,11 +70,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check every target; print the report; return the exit code."""
-    with signals.interrupt_once():
-        return _run(options)
+    with signals.interrupt_once() as interrupts:
+        return _run(options, interrupts)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, interrupts: signals.Interrupts) -> int:
     chosen = choose(options.laws, options.kind)
     if not chosen:
         raise UsageError(f"there is no law of kind {options.kind!r}")
@@ -114,7 +114,8 @@ def _run(options: argparse.Namespace) -> int:
         known = told(ratchet, reports, chosen, options, whole=stopped is None)
     problems = known["problems"] if known else ()
     code = exit_code(reports, options.fail_on_should, options.fail_on, problems)
-    written = _write(options, reports, code, jsonl, junit, known)
+    with interrupts.held():
+        written = _write(options, reports, code, jsonl, junit, known)
     if stopped is not None:
         left = options.targets[len(reports) :]
         note(f"not checked: {', '.join(left)}") if left else None

@@ -69,7 +69,11 @@ def check(
     except SuiteFault as error:
         report.fault = str(error)
     finally:
-        run.close(at_once=interrupted is not None)
+        try:
+            run.close(at_once=interrupted is not None)
+        except KeyboardInterrupt as error:
+            interrupted = error
+            run.close(at_once=True)
     fold(report.rows, {item.id: tuple(laws.causes(item)) for item in chosen})
     report.seconds = time.monotonic() - begin
     if options.save:

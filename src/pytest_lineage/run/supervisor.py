@@ -78,28 +78,30 @@ class Worker:
         self.limits = limits
         self._own = Belongings()
         _open.add(self)
+        try:
+            self._start(python, suite)
+        except OSError:
+            self.abandon()
+            raise
+        start = {**start, "folder": str(self._own.stores)}
+        self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, name="lineage-reader", daemon=True)
+        self._reader.start()
+        self._send(start)
+
+    def _start(self, python: str, suite: str) -> None:
         self.beat = Heartbeat.create(self._own.home / "beat")
         self.log = self._own.home / "log"
         self.log.touch(0o600)
+        program = [python or sys.executable, "-m", "pytest_lineage.run.worker"]
         self._process = subprocess.Popen(
-            [
-                python or sys.executable,
-                "-m",
-                "pytest_lineage.run.worker",
-                str(self.beat.path),
-                str(self.log),
-            ],
+            [*program, str(self.beat.path), str(self.log)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=hasattr(os, "setsid"),
             env={**_environment(python, suite), **self._own.environment()},
         )
-        start = {**start, "folder": str(self._own.stores)}
-        self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, name="lineage-reader", daemon=True)
-        self._reader.start()
-        self._send(start)
 
     def ask(self, command: dict[str, Any], op_limit: float) -> Reply:
         """Send a command and wait for its answer while the heart beats."""

@@ -97,25 +97,13 @@ class TargetRun:
         return about
 
     def _start(self) -> dict[str, Any]:
-        self._worker = worker = Worker(
-            {
-                "target": self.text,
-                "kind": self.options.kind,
-                "over": self.options.over,
-                "service": self.options.service,
-                "bare": self.options.bare,
-                "profile": self.options.profile,
-                "allow_nonempty": self.options.allow_nonempty,
-                "cov": self.options.cov if self.cov_include else "",
-                "cov_include": list(self.cov_include),
-                "path": list(self.options.path),
-                "assume": self._assume,
-                "lease": max(120.0, 3 * self._limits.op),
-            },
-            self._limits,
-            self.options.python,
-            self.options.suite,
-        )
+        try:
+            self._worker = worker = self._new_worker()
+        except OSError as error:
+            where = "" if error.filename is None else f"{error.filename}: "
+            raise Unusable(
+                f"{self.text}: no worker process can be started: {where}{error.strerror or error}"
+            ) from error
         reply = worker.wait(self._limits.start)
         while reply.event.get("event") == "need":
             try:
@@ -132,6 +120,23 @@ class TargetRun:
         if self._postgres.about:
             self.about["postgres"] = self._postgres.about
         return self.about
+
+    def _new_worker(self) -> Worker:
+        start = {
+            "target": self.text,
+            "kind": self.options.kind,
+            "over": self.options.over,
+            "service": self.options.service,
+            "bare": self.options.bare,
+            "profile": self.options.profile,
+            "allow_nonempty": self.options.allow_nonempty,
+            "cov": self.options.cov if self.cov_include else "",
+            "cov_include": list(self.cov_include),
+            "path": list(self.options.path),
+            "assume": self._assume,
+            "lease": max(120.0, 3 * self._limits.op),
+        }
+        return Worker(start, self._limits, self.options.python, self.options.suite)
 
     def _ended_probe(self, ended: Ended) -> bool:
         """Note a probe that hung or died, so that the next worker leaves it out; False if it is not that."""
