@@ -1,12 +1,18 @@
-"""The command line: one module per command. `main` parses, dispatches, and keeps every promise about exit codes."""
+"""The command line: one module per command. `main` parses, dispatches, and keeps every promise about exit codes.
+
+It imports next to nothing, since an interrupt is caught in `main` only.
+"""
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
 COMMANDS = {
     "check": "run the laws on targets and give a verdict for each",
@@ -39,6 +45,8 @@ say "good"; 130, 143 interrupted by Ctrl-C, by SIGTERM: what was found until the
 
 def parser() -> argparse.ArgumentParser:
     """The whole parser. Each command's module adds its own arguments."""
+    import argparse
+
     top = argparse.ArgumentParser(
         prog="pytest-lineage",
         description="Does a LangGraph checkpointer keep the promises LangGraph relies on?",
