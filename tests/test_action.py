@@ -34,7 +34,8 @@ def step(
         if not key.startswith(("GITHUB", "LINEAGE_"))
     }
     env |= {"GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary),
-            "RUNNER_TEMP": str(folder), "LINEAGE_PYTHON": sys.executable}  # fmt: skip
+            "LINEAGE_PYTHON": sys.executable}  # fmt: skip
+    env["RUNNER_TEMP"] = inputs.pop("runner_temp", str(folder))
     env |= {f"LINEAGE_{name.upper()}": value for name, value in inputs.items()}
     done = subprocess.run(
         ["bash", str(ACTION / "run.sh")], env=env, cwd=folder, capture_output=True, text=True
@@ -84,6 +85,44 @@ def test_what_cannot_be_run_always_fails(tmp_path: Path, fail_on: str, failed: s
     done, outputs, _ = step(tmp_path, target="memory", to="nowhere", fail_on=fail_on)
     assert outputs["failed"] == failed
     assert "::error title=pytest-lineage::" in done.stdout
+
+
+UNUSABLE = {
+    "bad fail-on": {"fail_on": "regresion", "to": "installed"},
+    "fail-on in capitals": {"fail_on": "Regression", "matrix": "installed"},
+    "two of them": {"fail_on": "facts anything", "to": "installed"},
+    "fail-on with a blank": {"fail_on": "never ", "matrix": "installed"},
+    "no interpreter": {"python": "no-such-python", "fail_on": "never", "to": "installed"},
+    "no target": {"target": "", "matrix": "installed"},
+    "bad kind": {"kind": "saviour", "matrix": "installed"},
+    "bad argument": {"arguments": "--nonsense", "to": "installed"},
+    "nothing to do": {"bump": ""},
+}
+
+
+@pytest.mark.parametrize("inputs", UNUSABLE.values(), ids=UNUSABLE)
+def test_what_cannot_be_used_still_has_outputs(tmp_path: Path, inputs: dict[str, str]) -> None:
+    done, outputs, _ = step(tmp_path, **{"target": "memory", **inputs})
+    assert done.returncode == 0, done.stderr
+    assert (outputs["exit-code"], outputs["failed"]) == ("2", "2"), done.stdout
+    assert Path(outputs["folder"]).is_dir()
+    assert "report" in outputs
+    assert done.stdout.count("::error title=pytest-lineage::") == 1
+
+
+def test_an_interpreter_without_the_suite_is_no_regression(tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/bash\nexec "{sys.executable}" -I -S "$@"\n')
+    bare.chmod(0o755)
+    _, outputs, _ = step(tmp_path, target="memory", to="installed", python=str(bare))
+    assert (outputs["exit-code"], outputs["failed"]) == ("2", "2")
+
+
+def test_outputs_are_written_without_a_folder_for_temporary_files(tmp_path: Path) -> None:
+    inputs = {"target": "memory", "matrix": "installed", "fail_on": "no"}
+    done, outputs, _ = step(tmp_path, runner_temp=str(tmp_path / "gone"), **inputs)
+    assert outputs["failed"] == "2", done.stdout
+    assert Path(outputs["folder"]).is_dir()
 
 
 def test_inputs_are_words_and_not_commands(tmp_path: Path) -> None:
