@@ -75,6 +75,11 @@ class Stage:
             from lineage_conformance.graphs.state import Lacking
 
             raise Lacking("answers by id came with langgraph 0.4")
+        if any(act.stop == "crash" for act in scenario.acts) and contract.unmet("langgraph>=0.6.0"):
+            from lineage_conformance.graphs.state import Lacking
+
+            # Before, a step began while the checkpoint that it starts from was still on its way to the saver.
+            raise Lacking("durability sync came with langgraph 0.6")
         self.gates = Gates()
         self.story: list[Seen] = []
         self.ids: dict[str, str] = {}

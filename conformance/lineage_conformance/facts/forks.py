@@ -125,19 +125,10 @@ def new_input_at_an_old_checkpoint(p: Probe) -> Any:
 
 @fact("forks.order-of-sends-after-a-pause", "Results of Send tasks change places after a pause.")
 def order_of_sends_after_a_pause(p: Probe) -> Any:
-    """The log of Send tasks of three parallel nodes that were paused before they ran."""
-    from langgraph.graph import START
-    from langgraph.types import Send
-
-    from lineage_conformance.facts.probe import state_graph
-
-    made = state_graph()
-    made.add_node("work", lambda packet: {"log": [packet]})
-    for name in ("x", "y", "z"):
-        made.add_node(name, lambda state: {"log": []})
-        made.add_edge(START, name)
-        made.add_conditional_edges(name, lambda state, name=name: [Send("work", name)], ["work"])
-    graph = made.compile(checkpointer=p.saver, interrupt_before=["work"])
-    p.run(graph, {"log": []})
-    p.run(graph, None)
-    return p.log(graph)
+    """The log of Send tasks of three parallel nodes that were paused before they ran; the last node finished first."""
+    tools = (Tool("x", ("after:y",)), Tool("y", ("after:z",)), Tool("z"))
+    with scene(p, Shape(tools, "nested", before=("work",))) as s:
+        s.run()
+        s.run(None)
+        log = s.state().values["log"]
+    return [item.removesuffix(".work") for item in log if item.endswith(".work")]

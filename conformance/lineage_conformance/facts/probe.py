@@ -172,7 +172,10 @@ class Probe:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[list[tuple[Any, ...]]]:
-        """The calls that reach the saver: ``("put", source, step)`` and ``("writes", channels, path)``."""
+        """The calls that reach the saver: ``("put", source, step, id)`` and ``("writes", channels, path, id)``.
+
+        The id is that of the checkpoint.
+        """
         calls: list[tuple[Any, ...]] = []
         plain = type(self.saver)
         saver = self.saver
@@ -236,25 +239,25 @@ def _listening(plain: type[Any], calls: list[tuple[Any, ...]]) -> type[Any]:
         self: Any, config: Any, checkpoint: Any, metadata: Any, *args: Any, **kwargs: Any
     ) -> Any:
         if not _inside.get():
-            calls.append(("put", metadata.get("source"), metadata.get("step")))
+            calls.append(("put", metadata.get("source"), metadata.get("step"), checkpoint["id"]))
         return plain.put(self, config, checkpoint, metadata, *args, **kwargs)
 
     async def aput(
         self: Any, config: Any, checkpoint: Any, metadata: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        calls.append(("put", metadata.get("source"), metadata.get("step")))
+        calls.append(("put", metadata.get("source"), metadata.get("step"), checkpoint["id"]))
         with _within():
             return await plain.aput(self, config, checkpoint, metadata, *args, **kwargs)
 
     def put_writes(self: Any, config: Any, writes: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         if not _inside.get():
-            calls.append(_written(writes, args, kwargs))
+            calls.append(_written(config, writes, args, kwargs))
         return plain.put_writes(self, config, writes, *args, **kwargs)
 
     async def aput_writes(
         self: Any, config: Any, writes: Sequence[Any], *args: Any, **kwargs: Any
     ) -> Any:
-        calls.append(_written(writes, args, kwargs))
+        calls.append(_written(config, writes, args, kwargs))
         with _within():
             return await plain.aput_writes(self, config, writes, *args, **kwargs)
 
@@ -269,10 +272,11 @@ def _listening(plain: type[Any], calls: list[tuple[Any, ...]]) -> type[Any]:
 
 
 def _written(
-    writes: Sequence[Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    config: Any, writes: Sequence[Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Any, ...]:
     path = kwargs.get("task_path", args[1] if len(args) > 1 else "")
-    return ("writes", sorted(channel for channel, _ in writes), path)
+    at = config["configurable"].get("checkpoint_id")
+    return ("writes", sorted(channel for channel, _ in writes), path, at)
 
 
 @contextlib.contextmanager

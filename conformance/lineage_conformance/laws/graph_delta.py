@@ -27,7 +27,6 @@ SOURCE = (
 )
 BASE = ("delta_history.equals-parent-walk", "delta_history.stays-on-its-branch")
 LINE = Shape(tools(2), "line", delta="delta")
-SEND = Shape(tools(2), delta="delta")
 
 
 def _delta(
@@ -66,12 +65,13 @@ def _delta(
 )
 def equals_plain() -> Iterator[Scenario]:
     """Over turns, questions and errors a delta channel holds what a plain channel holds."""
-    yield scenario(SEND, invoke(), invoke("two"))
-    yield scenario(Shape((Tool("a"), Tool("b", ("after:a", "ask", "ask"))), delta="delta"),
+    # One task a step: the order of parallel ones is another law's, and chance on releases that get it wrong.
+    yield scenario(Shape(tools(1), rounds=2, delta="delta"), invoke(), invoke("two"))
+    yield scenario(Shape((Tool("a"), Tool("b", ("ask", "ask"))), "line", delta="delta"),
                    invoke(), answer("b!1"), answer("b!2"))  # fmt: skip
-    yield scenario(Shape((Tool("a"), Tool("b", ("after:a", "raise:1"))), "edges", delta="delta"),
+    yield scenario(Shape((Tool("a"), Tool("b", ("raise:1",))), "line", delta="delta"),
                    invoke(), go_on())  # fmt: skip
-    yield scenario(SEND, invoke(), invoke("two"), durability="exit")
+    yield scenario(LINE, invoke(), invoke("two"), durability="exit")
 
 
 @_delta(
@@ -128,7 +128,11 @@ def _live_deltas(case: Scenario, story: Story) -> Iterator[Diff]:
 )
 def parallel_order() -> Iterator[Scenario]:
     """Writes of parallel tasks are folded in the same order live and when they are loaded."""
-    yield scenario(Shape(tools(8), "edges", delta="delta"), invoke(), invoke("two"))
+    # Where the order follows the ids of the tasks, each turn may come right by chance: of sixteen, one does not.
+    shape = Shape(tools(3), "edges", delta="delta")
+    turns = [invoke(f"turn{number}") for number in range(16)]
+    yield scenario(shape, *turns)
+    yield scenario(shape, *turns, durability="exit")
 
 
 @_delta(

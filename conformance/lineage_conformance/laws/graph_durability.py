@@ -132,6 +132,7 @@ def cancel_keeps_questions() -> Iterator[Scenario]:
     stake=Stake.REPEATED,
     level=Level.MUST,
     source="engine: finished tasks of an interrupted step are known by their stored writes alone",
+    versions=(MODES,),
     after=("graph_resume.stored-tasks-run-once", "graph_resume.same-end"),
     focus="graph-crash",
     meaning="After a deploy in the middle of a run, finished tools run again.",
@@ -190,6 +191,7 @@ def _writes_first(case: Scenario, story: Story) -> Iterator[Diff]:
     level=Level.MUST,
     source="engine: a checkpoint says that its step is over; a crash before the writes loses them",
     faces=("async",),
+    versions=(MODES,),
     meaning="If the process dies between the two, delta channels have lost a step's writes for ever.",
     reports=("langchain-ai/langgraph#8039",),
 )
