@@ -7,28 +7,8 @@ import re
 from pathlib import Path
 
 from lineage_conformance import contract
+from pytest_lineage.cli import factories
 from pytest_lineage.cli.common import UsageError
-
-TEST = '''"""Conformance of {name}: every law of pytest-lineage, one test for each face it has.
-
-    pytest {path}
-"""
-
-from pytest_lineage import target
-
-
-@target("{name}")
-def {name}_saver():
-    """Open a new, empty saver.
-
-    If it keeps its data somewhere, take a parameter `store` and open the saver on it: `store.path` is a
-    private directory, `store.id` a name nobody else uses. Called twice with one store it must give two
-    handles on the same data; then reopening and second writers are tested as well.
-    """
-    from {module} import {attribute}
-
-    return {attribute}()
-'''
 
 KNOWN = """# Known failures of {name}: laws that are broken today, each with a reason and an end.
 # An entry that no longer reproduces fails the run until it is removed; `pytest-lineage known add` writes entries.
@@ -90,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     suite = contract.version("pytest-lineage") or "0.1.0"
     fields = {"name": name, "path": path, "module": module, "attribute": attribute, "suite": suite}
     files = {
-        path: TEST.format(**fields),
+        path: factories.PLAIN.format(**fields),
         "lineage-known.toml": KNOWN.format(**fields),
         ".github/workflows/lineage.yml": WORKFLOW.format(**fields),
     }
@@ -101,5 +81,5 @@ def run(options: argparse.Namespace) -> int:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, encoding="utf-8")
         print(f"wrote {file}")
-    print(f"\nNow open the saver in {path}, then run: pytest {path}")
+    print("\n" + factories.settle(folder / path, fields))
     return 0
