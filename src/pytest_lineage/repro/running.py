@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -167,8 +168,34 @@ def _side(plan: Plan, law: Law, say: Say) -> Side:
     if not plan.pins:
         return Side(plan.name, "", builder.installed(sys.executable))
     say(f"{plan.name}: environment with {', '.join(plan.pins)}")
-    made = builder.environment(plan.pins, python=plan.python, label=plan.label or law.id)
+    made = _environment(plan, plan.label or law.id, say)
     return Side(plan.name, made.python, made.packages, made.notes, made.seconds)
+
+
+VERSIONS = ("3.12", "3.11", "3.13", "3.10")
+"""Interpreters that are looked for where the one that was asked for is not there."""
+
+
+def _environment(plan: Plan, label: str, say: Say) -> builder.Environment:
+    """The environment of a plan; with the running interpreter, or another that is there, if its own is not."""
+    try:
+        return builder.environment(plan.pins, python=plan.python, label=label)
+    except builder.Failed as error:
+        if classified(str(error)) != NO_PYTHON:
+            raise
+        first = error
+    running = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    there = [v for v in VERSIONS if v != running and shutil.which(f"python{v}")]
+    for version in (running, *there):
+        if version == plan.python.removeprefix("python"):
+            continue
+        say(f"{plan.name}: there is no {plan.python or running}; tries Python {version}")
+        try:
+            return builder.environment(plan.pins, python=version, label=label)
+        except builder.Failed as error:
+            if classified(str(error)) == OFFLINE:
+                raise
+    raise first
 
 
 def _state(rows: Sequence[Row]) -> tuple[str, str]:
