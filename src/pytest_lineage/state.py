@@ -139,7 +139,7 @@ class State:
         item = self.laws[law]
         return Row(
             item.id, face, self.label, item.level.value, "inconclusive", item.group, item.sentence,
-            item.source, item.meaning, item.reports, reason,
+            item.source, item.meaning, item.reports, reason, stake=item.stake.value,
         )  # fmt: skip
 
 

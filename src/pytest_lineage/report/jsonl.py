@@ -160,8 +160,8 @@ def _checked(path: str | Path, document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-_TEXTS = ("sentence", "source", "meaning", "reason", "caused_by", "program_id", "advisory")
-_NUMBERS = ("seconds", "examples")
+_TEXTS = ("sentence", "source", "meaning", "reason", "caused_by", "program_id", "advisory", "stake")
+_NUMBERS = ("seconds", "examples", "observations", "refused")
 
 
 def _wrong(data: dict[str, Any], keys: tuple[str, ...], kind: Any = str) -> str:

@@ -40,6 +40,12 @@ class Row:
     """Under which id the program of a broken law is saved."""
     advisory: str = ""
     """Why a breach does not fail the run yet: nobody reviewed the law since it was added."""
+    stake: str = ""
+    """What is at stake where the law is broken: the key of a `Stake`."""
+    observations: int = 0
+    """Comparisons within the law's own subject that a wrong target could fail."""
+    refused: int = 0
+    """Operations that the target refused loudly, as it may."""
 
     def to_json(self) -> dict[str, Any]:
         """The row as JSON data, empty fields left out."""

@@ -287,6 +287,8 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
         "evidence": outcome.evidence(),
         "examples": outcome.examples,
         "replays": outcome.replays,
+        "observations": getattr(outcome, "observations", 0),
+        "refused": outcome.refused,
         "seconds": round(outcome.seconds, 4),
     }
 

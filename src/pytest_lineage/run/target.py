@@ -180,6 +180,7 @@ class TargetRun:
         row.evidence = event.get("evidence")
         row.seconds = event.get("seconds", 0.0)
         row.examples = event.get("examples", 0)
+        row.observations, row.refused = event.get("observations", 0), event.get("refused", 0)
         return row
 
     def replay(self, item: Law, face: str, program: Mapping[str, Any]) -> Row:
@@ -196,6 +197,7 @@ class TargetRun:
         row.verdict, row.reason = event["verdict"], event.get("reason", "")
         row.evidence = event.get("evidence") if row.verdict != "holds" else None
         row.seconds, row.examples = event.get("seconds", 0.0), event.get("examples", 0)
+        row.observations, row.refused = event.get("observations", 0), event.get("refused", 0)
         return row
 
     def observe(self, fact: str, face: str) -> Any:
@@ -288,7 +290,7 @@ def row_of(item: Law, face: str, target: str) -> Row:
     """The row of a law that has no verdict yet."""
     return Row(
         item.id, face, target, item.level.value, "inconclusive", item.group, item.sentence,
-        item.source, item.meaning, item.reports,
+        item.source, item.meaning, item.reports, stake=item.stake.value,
     )  # fmt: skip
 
 
