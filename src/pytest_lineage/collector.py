@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_lineage import failure, session
+from pytest_lineage import address, failure, session
 from pytest_lineage.plugin import is_target
 
 if TYPE_CHECKING:
@@ -49,6 +48,12 @@ class TargetNode(pytest.Collector):
     def named(self) -> bool:
         """Whether an option names the target, not a module."""
         return self.nodeid.startswith("lineage::")
+
+    def seen(self) -> str:
+        """The node's id as it is typed where pytest was started: ids themselves start at rootdir."""
+        file, colons, rest = self.nodeid.partition("::")
+        start = self.config.invocation_params.dir
+        return f"{os.path.relpath(self.config.rootpath / file, start)}{colons}{rest}"
 
     def collect(self) -> Iterable[LawItem]:
         """An item for each law on each face of the target."""
@@ -121,19 +126,21 @@ class LawItem(pytest.Item):
 
     def rerun(self) -> str:
         """The command that judges just this again."""
-        shown, wanted = self.nodeid, {"profile": "quick"}
-        if shown.startswith("lineage::"):
-            wanted |= {"kind": "saver", "over": ""}
-        else:  # ids start at rootdir, arguments where pytest was started
-            file, _, rest = shown.partition("::")
-            start = self.config.invocation_params.dir
-            shown = f"{os.path.relpath(self.config.rootpath / file, start)}::{rest}"
-        settings, more = self.state.lineage.settings, ""
-        for name, default in wanted.items():
-            value = getattr(settings, name)
-            if value != default:
-                more += f" --lineage-{name} {_quoted(value) if name == 'over' else value}"
-        return f"pytest {_quoted(shown)}{more}"
+        state, settings = self.state, self.state.lineage.settings
+        found = {**state.about["address"], "node": state.node or state.key}
+        command = " ".join(address.command(found, self.law.id, self.face, settings.profile))
+        if (
+            not state.node
+        ):  # named by an option: what the module of a target says itself must be said
+            for name, default in (("kind", "saver"), ("over", "")):
+                value = getattr(settings, name)
+                command += f" --lineage-{name} {address.quoted(value)}" if value != default else ""
+        for option, value in (
+            ("-c", self.config.option.inifilename),
+            ("--rootdir", self.config.option.rootdir),
+        ):
+            command += f" {option} {address.quoted(str(value))}" if value else ""
+        return command
 
     def describe(self, report: pytest.TestReport) -> None:
         """Put the verdict into a report: as properties for JUnit, whole for our own writers."""
@@ -275,8 +282,3 @@ def _declared_at(target: Target, path: Path) -> tuple[str, int | None]:
     except ValueError:
         pass
     return str(path), 0
-
-
-def _quoted(text: str) -> str:
-    mark = '"' if sys.platform == "win32" else "'"
-    return f"{mark}{text}{mark}"

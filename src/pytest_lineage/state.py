@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lineage_conformance import law as laws
+from pytest_lineage import address
 from pytest_lineage.run import engine
 from pytest_lineage.run.rows import Row, fold
 
@@ -29,6 +30,7 @@ class State:
         self.lineage, self.run, self.number = lineage, run, number
         self.key, self.text, self.label, self.kind = node.nodeid, node.text, node.label, node.kind
         self.import_path = node.import_path
+        self.node = "" if node.named else node.seen()
         self.laws: dict[str, Law] = {}
         self.faces: tuple[str, ...] = ()
         self.about: dict[str, Any] = {}
@@ -70,6 +72,7 @@ class State:
         self.about = {
             **about, "name": self.label, "faces": list(self.faces), "faces_all": about["faces"],
             "text": self.text, "import_path": list(self.import_path),
+            "address": address.of(self.text, self.run.options, self.import_path, self.node),
         }  # fmt: skip
         self._judge = self.run.judge
         ratchet = self.lineage.ratchet()

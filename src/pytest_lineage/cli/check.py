@@ -172,10 +172,24 @@ def _check_all(
                     progress.begins,
                 )
             )
+            _tell_apart(reports)
             progress.clear()
     finally:
         progress.clear()
         postgres.close()
+
+
+def _tell_apart(reports: list[TargetReport]) -> None:
+    """Give the last target a name of its own, where another is declared by the same: rows go by it."""
+    last = reports[-1]
+    names = {report.name for report in reports[:-1]}
+    name, number = last.name, 1
+    while name in names:
+        number += 1
+        name = f"{last.name} ({number})"
+    last.name = last.about["name"] = name
+    for row in last.rows:
+        row.target = name
 
 
 def _write(

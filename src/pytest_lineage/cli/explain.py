@@ -1,21 +1,28 @@
 """Explain a law: what it says, where it comes from, how it is checked.
 
-With --kind alone: the protocol that a target of that kind implements.
+With --kind alone: all that somebody needs who writes a target of that kind: how its factory is called, every
+method of both halves, records, codes and states, and the laws. It is Python, and can be started from.
 """
 
 from __future__ import annotations
 
 import argparse
-import inspect
+import dataclasses
 import json
 import textwrap
+from collections.abc import Iterator
+from typing import Any
 
 from lineage_conformance import contracts
 from lineage_conformance import law as laws
+from lineage_conformance.contracts.page import described, page
 from lineage_conformance.law import Law
-from lineage_conformance.program import render
+from lineage_conformance.program import Program
+from lineage_conformance.scenario import Scenario
 from pytest_lineage.cli.common import UsageError, add_format
 from pytest_lineage.cli.laws import as_json
+from pytest_lineage.report.block import steps
+from pytest_lineage.report.style import Style
 from pytest_lineage.targets import KINDS
 
 
@@ -31,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if options.law is None:
         if options.kind is None:
             raise UsageError("name a law, or a kind: pytest-lineage explain --kind saver")
-        print(protocol(options.kind))
+        print(_kind_as_json(options.kind) if options.format == "json" else protocol(options.kind))
         return 0
     try:
         item = laws.get(options.law)
@@ -65,9 +72,16 @@ def pretty(item: Law) -> str:
             lines.append(f"{name:>20}: {wrapped[0]}")
             lines += [" " * 22 + more for more in wrapped[1:]]
     for number, program in enumerate(item.programs, 1):
-        origin = f" ({program.origin})" if program.origin else ""
+        origin = f" ({program.origin})" if getattr(program, "origin", "") else ""
         lines += ["", f"program {number} of {len(item.programs)}{origin}:"]
-        lines += textwrap.indent(render(program), "    ").splitlines()
+        lines += steps(program.to_json(), Style(88)) or ["    (everything as usual, see below)"]
+    classes = list(dict.fromkeys(cls for program in item.programs for cls in _classes(program)))
+    if classes:
+        lines += [
+            "",
+            "how to read them:",
+            *textwrap.indent(described(classes), "    ").splitlines(),
+        ]
     if item.focus:
         lines += [
             "",
@@ -76,20 +90,34 @@ def pretty(item: Law) -> str:
     return "\n".join(lines)
 
 
+def _classes(case: Any) -> Iterator[type]:
+    """What says how a case of its own form is read: its class, and that of its steps."""
+    if isinstance(case, (Program, Scenario)):
+        return
+    yield type(case)
+    for field in dataclasses.fields(case):
+        value = getattr(case, field.name)
+        for item in value if isinstance(value, tuple) else ():
+            if dataclasses.is_dataclass(item):
+                yield type(item)
+
+
 def protocol(kind: str) -> str:
-    """The protocol of a kind: its own documentation, then every method with its signature."""
-    parts: list[str] = []
-    for cls in contracts.protocols(kind):
-        module = inspect.getmodule(cls)
-        if not parts and module is not None:
-            parts.append(inspect.cleandoc(module.__doc__ or ""))
-        parts.append(f"class {cls.__name__}: {inspect.getdoc(cls)}")
-        for name, method in vars(cls).items():
-            if inspect.isfunction(method) and not name.startswith("_"):
-                word = "async def" if inspect.iscoroutinefunction(method) else "def"
-                parts.append(f"{word} {name}{_signature(method)}\n    {inspect.getdoc(method)}")
-    return "\n\n".join(parts)
+    """The page of a kind, then the sentences that a target of it is held to."""
+    listed = []
+    for item in laws.all_laws(kind):
+        text = textwrap.fill(item.sentence, 94, initial_indent="#     ", subsequent_indent="#     ")
+        listed += [f"# {item.level.value:6} {item.id}", text]
+    return "\n".join([page(kind), "", "# The laws", "#", *listed])
 
 
-def _signature(method: object) -> str:
-    return str(inspect.signature(method)).replace("'", "")  # type: ignore[arg-type]
+def _kind_as_json(kind: str) -> str:
+    sync, awaited = contracts.protocols(kind)
+    made = {
+        "kind": kind,
+        "sync": {"required": contracts.required(sync), "optional": contracts.optional(sync)},
+        "async": {"required": contracts.required(awaited), "optional": contracts.optional(awaited)},
+        "page": page(kind),
+        "laws": [item.id for item in laws.all_laws(kind)],
+    }
+    return json.dumps(made, indent=2)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pytest_lineage import address
 from pytest_lineage.cli.common import UsageError, add_format, note
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     target = opened(saved, options)
     try:
         about = start(target)
+        about["address"] = address.of(target.text, target.options, _path(saved, options))
         rows = [once(target, law, face, saved.program) for face in faces(saved, options, about)]
     except Fault as error:
         note(f"a fault of this suite, please report it: {error}")
@@ -74,6 +76,11 @@ def run(options: argparse.Namespace) -> int:
     report = TargetReport(about["name"], about, rows, seconds=sum(row.seconds for row in rows))
     _show(options.format, saved, report, code)
     return code
+
+
+def _path(saved: Saved, options: argparse.Namespace) -> tuple[str, ...]:
+    """Folders that the target's import needs here; none for a target that was typed."""
+    return () if options.target else saved.path
 
 
 class Fault(Exception):

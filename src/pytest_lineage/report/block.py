@@ -83,8 +83,18 @@ def _labelled(label: str, text: str, style: Style) -> list[str]:
 def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Style) -> list[str]:
     if not isinstance(data, Mapping):
         return []
+    word = "scenario" if scene.scenario(data) else "program"
+    title = style.paint(f"smallest {word} that shows it", "cyan")
+    return ["", title, *steps(data, style, ops, difference.get("op"))]
+
+
+def steps(
+    data: Mapping[str, Any], style: Style, ops: list[Op] | None = None, wrong: Any = None
+) -> list[str]:
+    """The lines that tell a program, scenario or other case in a document; step `wrong` is marked."""
     case = scene.scenario(data)
-    lines = ["", style.paint(f"smallest {'scenario' if case else 'program'} that shows it", "cyan")]
+    ops = operations(data) if ops is None else ops
+    lines: list[str] = []
     if case is not None:
         lines += style.wrap(safe(f"graph  {scene.graph(case.shape)}"), "           ", "    ")
         for note in scene.notes(case.shape):
@@ -94,19 +104,19 @@ def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Sty
             shown = str(value) if case is not None else values.text(value)
             lines += style.wrap(safe(f"{key}: {shown}"[:2000]), "        ", "    ")
     acts = [scene.act(act) for act in case.acts] if case is not None else []
-    steps = (
+    told = (
         acts
         or [values.operation(op) for op in ops]
         or [values.step(d) for d in _list(data.get("ops"))]
     )
-    for number, step in enumerate(steps):
-        wrong = number == difference.get("op")
-        mark = ">" if wrong else " "
+    for number, step in enumerate(told):
+        here = number == wrong
+        mark = ">" if here else " "
         for part, text in enumerate(step):
             first = f"  {mark} {number + 1:<2} " if part == 0 else "       "
             nested = " " * (len(text) - len(text.lstrip()))
             wrapped = style.wrap(safe(text.lstrip()), "         " + nested, first + nested)
-            lines += [style.paint(line, "bold") if wrong else line for line in wrapped]
+            lines += [style.paint(line, "bold") if here else line for line in wrapped]
     return lines
 
 
@@ -271,5 +281,7 @@ def _context(failure: Failure, style: Style) -> list[str]:
 def _command(parts: list[str], style: Style) -> list[str]:
     lines = ["  " + safe(" ".join(parts))]
     if columns(lines[0]) > style.width:
-        lines = [f"  {safe(parts[0])} \\", f"    {safe(parts[1])}"]
+        first, *rest = map(safe, parts)
+        lines = [f"  {first}", *(f"    {part}" for part in rest)]
+        lines[:-1] = [f"{line} \\" for line in lines[:-1]]
     return [style.paint("run only this", "cyan"), *(style.paint(line, "bold") for line in lines)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from pytest_lineage import address
 
 Row = Mapping[str, Any]
 _ASYNC = re.compile(r"\ba(?=(put|get_tuple|list|delete_|copy_|prune|get_delta))")
@@ -125,13 +126,13 @@ def _rank(level: str) -> int:
 
 def rerun(document: Mapping[str, Any], row: Row) -> list[str]:
     """The command that checks only this law on this face, as parts that belong on one line each."""
-    start = f"pytest-lineage check {shlex.quote(row['target'])}"
-    if document.get("kind", "saver") != "saver":
-        start += f" --kind {document['kind']}"
-    rest = f"--laws {row['law']} --face {shlex.quote(row['face'])}"
-    if document.get("profile") == "deep":
-        rest += " --profile deep"
-    return [start, rest]
+    known = {target["name"]: target.get("address") for target in document["targets"]}
+    found = known.get(row["target"])
+    if not found:  # a report of an older version
+        kind = document.get("kind", "saver")
+        found = {"text": row["target"], **({"kind": kind} if kind != "saver" else {})}
+    profile = str(document.get("profile", "default"))
+    return address.command(found, row["law"], row["face"], profile)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,17 @@ def document(
 
 def _target(report: TargetReport) -> dict[str, Any]:
     about = report.about
-    keys = ("class", "declared", "faces", "absent", "store", "limits", "unsupported", "postgres")
+    keys = (
+        "address",
+        "class",
+        "declared",
+        "faces",
+        "absent",
+        "store",
+        "limits",
+        "unsupported",
+        "postgres",
+    )
     data: dict[str, Any] = {
         "name": report.name,
         **{k: about[k] for k in keys if about.get(k) not in (None, "")},

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from lineage_conformance.law import Law
+from pytest_lineage import address
 from pytest_lineage.run.endings import Endings
 from pytest_lineage.run.heartbeat import SUITE
 from pytest_lineage.run.options import Options, SuiteFault, Unusable
@@ -117,6 +118,7 @@ class TargetRun:
                 return self._start()
         event = self._checked(reply)
         self.about = {key: value for key, value in event.items() if key != "event"}
+        self.about["address"] = address.of(self.text, self.options)
         if self._postgres.about:
             self.about["postgres"] = self._postgres.about
         return self.about
