@@ -9,6 +9,7 @@ from typing import Any
 from lineage_conformance import contract, zoo
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon, differences
+from lineage_conformance.contract import base_saver
 from lineage_conformance.laws.delta_blobs_history import Act, History
 from lineage_conformance.laws.delta_blobs_values import become, fit, new_bytes, own, shorter
 from lineage_conformance.raised import Raised, guarded
@@ -88,9 +89,17 @@ class Play:
         """The checkpoint id for a number: a UUID in shape, ordered like the numbers."""
         return f"1f{number:06x}-0000-6000-8000-{self.bench.nonce}"
 
+    @property
+    def serde(self) -> Any:
+        """The serializer of the backend or of its `saver`; LangGraph's own where neither shows one."""
+        for owner in (self.bench.subject, getattr(self.bench.subject, "saver", None)):
+            if getattr(owner, "serde", None) is not None:
+                return owner.serde
+        return base_saver().serde
+
     def normal(self, value: Any) -> Any:
         """The canonical form of what the saver's serializer makes of a value."""
-        serde = self.bench.subject.serde
+        serde = self.serde
         return canon(serde.loads_typed(serde.dumps_typed(value)))
 
     # -- acts ------------------------------------------------------------------------------------
@@ -287,7 +296,7 @@ class Play:
                 self._differ("blobs", ("base", blob.channel), "compaction", canon(blob.step_action))
         self._generation(act, key, above, held, rows, warm)
         self.bound += sum(
-            new_bytes(self.bench.subject.serde, above and above.values.get(c), held.values[c])
+            new_bytes(self.serde, above and above.values.get(c), held.values[c])
             for c in act.set
             if fit(held.values[c])
         )
