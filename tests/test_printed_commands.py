@@ -64,7 +64,9 @@ def test_what_check_prints(door: Door, folder: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
 def test_what_pytest_prints_for_a_target_that_an_option_names(door: Door, folder: Path) -> None:
-    done = shell(f"{sys.executable} -m pytest -q -p no:cacheprovider {_words(door.pytest)}", folder)
+    done = shell(
+        f"{sys.executable} -m pytest -q -p no:cacheprovider {_words(door.pytest)} sub", folder
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     (command,) = printed(done.stdout)
     assert command.startswith("pytest ")

@@ -73,6 +73,11 @@ def command(address: Mapping[str, Any], law: str, face: str, profile: str = "def
     return [start, " ".join(rest)]
 
 
+def replay(address: Mapping[str, Any], id: str) -> str:
+    """The command that runs a saved program again."""
+    return " ".join([f"pytest-lineage replay {id}", *_options(address, "--", "")])
+
+
 def _options(address: Mapping[str, Any], start: str, profile: str) -> list[str]:
     given = [f"{start}profile {profile}"] if profile else []
     if address.get("op_limit"):

@@ -4,6 +4,21 @@ A blob says how one channel changed in one step. Only channels whose value is a 
 lists, become blobs. The backend is a saver as well: laws put checkpoints through it and read them back.
 In mode ``off`` it is its saver and nothing else; in ``shadow`` blobs are stored beside full checkpoints and
 reads do not touch them; in ``read`` they take the place of the lists, for threads that `verify` has proved.
+
+A *list channel* is one whose value is a list, or a dictionary whose keys are all texts and whose values are all
+lists, an empty one included. No other channel ever becomes a blob, and one may turn from the one into the other.
+
+What a put stores, where the mode is not ``off``: for each list channel that changed in content, one blob. The
+first blobs of a thread and namespace stand alone (``compaction``), and so do those after a gap, that is where the
+checkpoint's parent has no blobs. A channel that did not change since the parent is not sent again by the
+handle that put the parent last, not even where its version is new. The bytes of blobs are in proportion to what was
+appended. A caller may change its own lists after a put, and items compare by type and content: `True` is not `1`.
+
+Two handles on one store, or a restart, may put on the same thread in turn. Where blobs cannot be stored, a put in
+mode ``shadow`` succeeds all the same, and later blobs do not build on what was lost.
+
+Laws compare values with what the serializer makes of them: the attribute `serde` of the backend or of its attribute
+`saver`; LangGraph's own where neither is there. Of the saver's methods only those below are called.
 """
 
 from __future__ import annotations
@@ -27,8 +42,10 @@ class Blob(Protocol):
     step_action: str
     """``conversation``: goes on top of an earlier blob. ``compaction``: stands alone."""
     current_thread: int
-    """The generation: grows when a list shrinks. A hint, since a restart may begin at 0 again."""
+    """The generation, from 0, one for all blobs of a put: grows with a put in which a list became shorter, and
+    stays otherwise. A hint, since a restart may begin at 0 again."""
     size: int
+    """More than 0."""
 
 
 class Verified(Protocol):
@@ -65,13 +82,13 @@ class Delta(Protocol):
         ...
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete a thread and its blobs."""
+        """Delete a thread, its blobs in all namespaces, and that it was proved; its id may begin anew."""
         ...
 
     def rebuild(self, config: Config) -> Mapping[str, Any] | None:
-        """The list channels of a checkpoint from blobs alone; None if the blobs do not know it.
+        """All list channels of a checkpoint from blobs alone, ``{channel: value}``; None if the blobs do not know it.
 
-        May raise where blobs are gone; must not return less, or something else.
+        May raise where blobs are gone; must not return less, or something else. `config` names the checkpoint.
         """
         ...
 
@@ -80,7 +97,10 @@ class Delta(Protocol):
         ...
 
     def set_mode(self, mode: str, threads: Sequence[str] | None = None) -> None:
-        """Set the flag, ``off``, ``shadow`` or ``read``, for some threads or for all that have none of their own."""
+        """Set the flag, ``off``, ``shadow`` or ``read``, for some threads or for all that have none of their own.
+
+        ``off`` until it is set. It holds for later puts: what is stored stays readable, also once it is off.
+        """
         ...
 
     def mode(self, thread_id: str) -> str:
@@ -88,11 +108,17 @@ class Delta(Protocol):
         ...
 
     def verify(self, thread_id: str) -> Verified:
-        """Compare what blobs rebuild with every full checkpoint of a thread, and remember the result."""
+        """Compare what blobs rebuild with every full checkpoint of a thread, and remember the result.
+
+        Proves a thread with checkpoints if each of them is rebuilt; one without any blob is not proved.
+        """
         ...
 
     def expire(self, before: float) -> None:
-        """Optional. Let retention remove what is older than a moment, in seconds since the epoch."""
+        """Optional. Let retention remove what is older than a moment, in seconds since the epoch.
+
+        What is the only copy stays; a checkpoint is rebuilt whole afterwards, or not at all.
+        """
         ...
 
     def fail(self, on: bool) -> None:

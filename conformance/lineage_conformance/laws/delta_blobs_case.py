@@ -92,10 +92,11 @@ class Play:
     @property
     def serde(self) -> Any:
         """The serializer of the backend or of its `saver`; LangGraph's own where neither shows one."""
-        for owner in (self.bench.subject, getattr(self.bench.subject, "saver", None)):
-            if getattr(owner, "serde", None) is not None:
-                return owner.serde
-        return base_saver().serde
+        subject = self.bench.subject
+        shown = (
+            getattr(owner, "serde", None) for owner in (subject, getattr(subject, "saver", None))
+        )
+        return next((serde for serde in shown if serde is not None), base_saver().serde)
 
     def normal(self, value: Any) -> Any:
         """The canonical form of what the saver's serializer makes of a value."""

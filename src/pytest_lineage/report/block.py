@@ -47,13 +47,13 @@ def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[s
     lines += _stack(evidence.get("stack", ""), style)
     lines += _lineage(ops, difference, style)
     lines += ["", *_context(failure, style)]
-    return [*lines, *_command(gist.rerun(document, row), style), *_replay(row, style)]
+    return [*lines, *_command(gist.rerun(document, row), style), *_replay(document, row, style)]
 
 
-def _replay(row: Mapping[str, Any], style: Style) -> list[str]:
+def _replay(document: Mapping[str, Any], row: Mapping[str, Any], style: Style) -> list[str]:
     """The command that runs the saved program alone, where one was saved."""
-    id = safe(row.get("program_id") or "")
-    return [style.paint(f"  pytest-lineage replay {clip(id, 40)}", "bold")] if id else []
+    command = clip(safe(gist.replay(document, row)), 120)
+    return [style.paint(f"  {command}", "bold")] if command else []
 
 
 def operations(program: Any) -> list[Op]:

@@ -126,13 +126,23 @@ def _rank(level: str) -> int:
 
 def rerun(document: Mapping[str, Any], row: Row) -> list[str]:
     """The command that checks only this law on this face, as parts that belong on one line each."""
-    known = {target["name"]: target.get("address") for target in document["targets"]}
-    found = known.get(row["target"])
-    if not found:  # a report of an older version
-        kind = document.get("kind", "saver")
-        found = {"text": row["target"], **({"kind": kind} if kind != "saver" else {})}
     profile = str(document.get("profile", "default"))
-    return address.command(found, row["law"], row["face"], profile)
+    return address.command(_address(document, row), row["law"], row["face"], profile)
+
+
+def replay(document: Mapping[str, Any], row: Row) -> str:
+    """The command that runs the row's saved program again; empty where none was saved."""
+    id = row.get("program_id")
+    return address.replay(_address(document, row), id) if id else ""
+
+
+def _address(document: Mapping[str, Any], row: Row) -> Mapping[str, Any]:
+    for target in document["targets"]:
+        if target["name"] == row["target"] and target.get("address"):
+            found: Mapping[str, Any] = target["address"]
+            return found
+    kind = document.get("kind", "saver")  # a report of an older version
+    return {"text": row["target"], **({"kind": kind} if kind != "saver" else {})}
 
 
 @dataclass(frozen=True)

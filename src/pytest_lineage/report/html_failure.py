@@ -144,6 +144,6 @@ def _report(text: str) -> str:
 def _again(failure: Failure, document: Mapping[str, Any]) -> str:
     commands = [" ".join(gist.rerun(document, failure.row))]
     if failure.row.get("program_id"):
-        commands.append(f"pytest-lineage replay {failure.row['program_id']}")
+        commands.append(gist.replay(document, failure.row))
     shown = "</pre><pre class=cmd>".join(_esc(command, 600) for command in commands)
     return f"<h3>Run only this</h3><pre class=cmd>{shown}</pre>"
