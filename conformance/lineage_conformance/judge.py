@@ -1,7 +1,8 @@
 """Judging: one law on one face of one open target.
 
-The judge replays the law's corpus, then programs from its strategy, and stops at the first breach, which
-it makes small. Programs of one strategy are generated once per process and shared by laws and faces.
+The judge replays the law's corpus, then programs from its strategy. What breaks the law is tried again alone
+before anyone is accused, and made small; each distinct smallest counterexample is a witness. Programs of one
+strategy are generated once per process and shared by laws and faces.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lineage_conformance import blame
 from lineage_conformance.bench import Bench
-from lineage_conformance.canon import ABSENT
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.law import Law, Verdict
-from lineage_conformance.session import Diff, Session, Trace
+from lineage_conformance.program import Program
+from lineage_conformance.session import Declared, Diff, Session, Trace
 from lineage_conformance.shrink import shrink
+from lineage_conformance.witness import Witness, embeds, key, shown, signature
 
 EXAMPLES = {"quick": 0, "default": 25, "deep": 1000}
 """Generated programs per strategy and face, by profile. Quick replays the corpus alone."""
@@ -27,34 +30,46 @@ GRAPH_EXAMPLES = {**EXAMPLES, "default": 10}
 STORE_AGE = 200
 """Programs on one store before a new one is taken: old rows slow `list(None)` down."""
 
+WITNESSES = 4
+"""Most distinct counterexamples that are looked for when a law is broken."""
+
+ALONE = 2
+"""How often a program is tried again alone, on a fresh store, before anyone is accused."""
+
+SECONDS = 20.0
+"""Time in which they are looked for, the first one excepted."""
+
 
 class Stores:
     """Fresh stores and handles for one target; `opener(key)` opens a handle on the store `key`."""
 
     def __init__(
-        self, opener: Callable[[int], Handle], drop: Callable[[int], None] = lambda k: None
+        self,
+        opener: Callable[[int], Handle],
+        drop: Callable[[int], None] = lambda k: None,
+        declared: Declared | None = None,
     ) -> None:
-        self._opener, self._drop = opener, drop
+        self._opener, self._drop, self.declared = opener, drop, declared or Declared()
         self._key, self._age = 0, STORE_AGE
         self.handles: dict[int, Handle] = {}
 
     def session(self, face: Face, beat: Callable[[int], None]) -> Session:
         """A session with fresh thread ids on the current store, or on a new one when that is old."""
-        if self._age >= STORE_AGE:
-            self.renew()
-        self._age += 1
-        key = self._key
-        return Session(lambda: self._opener(key), face, beat, self.handles)
+        key = self._current()
+        return Session(lambda: self._opener(key), face, beat, self.handles, self.declared)
 
     def bench(
         self, face: Face, beat: Callable[[int], None], referee: Callable[[], Any] | None
     ) -> Bench:
         """A bench under fresh names on the current store, or on a new one when that is old."""
+        key = self._current()
+        return Bench(lambda: self._opener(key), face, beat, self.handles, referee)
+
+    def _current(self) -> int:
         if self._age >= STORE_AGE:
             self.renew()
         self._age += 1
-        key = self._key
-        return Bench(lambda: self._opener(key), face, beat, self.handles, referee)
+        return self._key
 
     @property
     def loop(self) -> Loop:
@@ -85,44 +100,50 @@ class Outcome:
 
     verdict: Verdict
     reason: str = ""
-    program: Any = None
-    """The smallest case that shows the breach."""
-    diffs: list[Diff] = field(default_factory=list)
+    witnesses: list[Witness] = field(default_factory=list)
+    """Distinct smallest counterexamples, the one that is shown first."""
+    shows: tuple[str, ...] = ()
+    """Other broken laws that every counterexample breaks too, at the same or an earlier step, nearest first."""
+    recorded: dict[str, Any] | None = None
+    """What the engine called in the smallest scenario, as a program, and the laws that it breaks."""
     examples: int = 0
     seconds: float = 0.0
     replays: int = 0
     refused: int = 0
     """Operations that the saver refused loudly, as it may."""
+    observations: int = 0
+    """Comparisons that are about this law: each of them could have broken it."""
+
+    @property
+    def program(self) -> Any:
+        """The smallest case that shows the breach; None if there is none."""
+        return self.witnesses[0].case if self.witnesses else None
+
+    @property
+    def diffs(self) -> list[Diff]:
+        """What differs in it."""
+        return self.witnesses[0].diffs if self.witnesses else []
 
     def evidence(self) -> dict[str, Any] | None:
         """The evidence as JSON data."""
-        if self.program is None:
+        if not self.witnesses:
             return None
+        first = self.witnesses[0]
         return {
-            "program": self.program.to_json(),
-            "differences": [
-                {
-                    "op": d.op,
-                    "at": d.where,
-                    "path": list(d.path),
-                    "expected": _shown(d.expected),
-                    "got": _shown(d.got),
-                }
-                for d in self.diffs[:20]
-            ],
+            "program": first.case.to_json(),
+            "differences": [shown(diff) for diff in first.diffs[:20]],
+            "witnesses": [witness.to_json() for witness in self.witnesses],
+            **({"shows": list(self.shows)} if self.shows else {}),
+            **({"recorded": self.recorded} if self.recorded else {}),
         }
-
-
-def _shown(side: Any) -> Any:
-    return repr(ABSENT) if side is ABSENT else side
 
 
 class Judge:
     """Judges laws on one target whose stores it is given.
 
     `beat` is told the case and the step before each step; `making` is called now and then while the suite makes
-    cases, which is nobody's time but its own. `referee` makes the strict reference that
-    graph laws are tried on when the target breaks them.
+    cases, which is nobody's time but its own. `referee` makes the strict reference that a breach is tried on.
+    `rules_out` says why a program asks for what the target does not promise or have on a face.
     """
 
     def __init__(
@@ -132,26 +153,37 @@ class Judge:
         beat: Callable[[Any, int], None] = lambda case, step: None,
         referee: Callable[[], Any] | None = None,
         making: Callable[[], None] = lambda: None,
+        rules_out: Callable[[Law, Program, Face], str | None] = lambda law, program, face: None,
     ) -> None:
-        self.stores, self.profile, self._beat, self._referee = stores, profile, beat, referee
-        self._making = making
+        self.stores, self.profile, self._beat, self.referee = stores, profile, beat, referee
+        self._making, self._rules_out = making, rules_out
         self._traces: dict[tuple[Any, ...], list[tuple[Any, Trace]]] = {}
+        self._known: dict[Face, list[Witness]] = {}
+        self._broken: dict[Face, list[Law]] = {}
 
     def judge(self, law: Law, face: Face, skip: tuple[Any, ...] = ()) -> Outcome:
         """Judge `law` on `face`; cases in `skip` (they hung) are not run again."""
         start = time.perf_counter()
         outcome = Outcome(Verdict.HOLDS)
+        failing: list[tuple[Any, Trace]] = []
+        left_out: dict[str, None] = {}
         for case in law.programs:
-            if case in skip:
-                continue
-            outcome.examples += 1
-            if self._breaks(law, face, case, self.run(law, case, face), outcome):
-                break
-        else:
+            why = self._rules_out(law, case, face) if isinstance(case, Program) else None
+            if why is not None:
+                left_out[why] = None
+            elif case not in skip:
+                self._count(law, case, self.run(law, case, face), outcome, failing)
+        if left_out and not outcome.examples:
+            return Outcome(Verdict.NOT_APPLICABLE, "; ".join(left_out))
+        if not failing:
             for case, trace in self._generated(law, face, skip):
-                outcome.examples += 1
-                if self._breaks(law, face, case, trace, outcome):
+                if self._count(law, case, trace, outcome, failing):
                     break
+        if failing:
+            self._accuse(law, face, failing, outcome)
+        elif law.check is None and not outcome.observations + outcome.refused:
+            outcome.verdict = Verdict.INCONCLUSIVE
+            outcome.reason = f"nothing that this law is about was compared ({law.sees})"
         outcome.seconds = time.perf_counter() - start
         return outcome
 
@@ -160,12 +192,12 @@ class Judge:
         start = time.perf_counter()
         trace = self.run(law, case, face)
         mine = [diff for diff in trace.diffs if law.lens(diff)]
-        outcome = Outcome(Verdict.HOLDS, program=case, diffs=mine, examples=1)
-        outcome.refused = len(trace.refused)
+        outcome = Outcome(Verdict.HOLDS, examples=1, refused=len(trace.refused))
+        outcome.observations = law.observed(trace)
         if mine:
+            outcome.witnesses = [Witness(case, mine, key(case, mine[0]))]
             outcome.verdict, outcome.reason = Verdict.BROKEN, sentence(mine[0])
-            if law.referee and self._referee is not None:
-                self._ask_referee(law, face, outcome)
+            blame.ask(self, law, face, outcome)
         outcome.seconds = time.perf_counter() - start
         return outcome
 
@@ -177,56 +209,107 @@ class Judge:
 
         if law.check is None:
             return self.stores.session(face, beat).run(case)
-        return Trace(list(law.check(self.stores.bench(face, beat, self._referee), case)))
+        bench = self.stores.bench(face, beat, self.referee)
+        trace = Trace(list(law.check(bench, case)))
+        trace.seen.update(getattr(bench, "seen", {}))
+        return trace
 
-    def _breaks(self, law: Law, face: Face, case: Any, trace: Trace, outcome: Outcome) -> bool:
+    def _count(
+        self, law: Law, case: Any, trace: Trace, outcome: Outcome, failing: list[tuple[Any, Trace]]
+    ) -> bool:
+        """Add up one case; whether it breaks the law."""
+        outcome.examples += 1
         outcome.refused += len(trace.refused)
-        mine = [diff for diff in trace.diffs if law.lens(diff)]
-        if not mine:
-            return False
-        wanted = signature(mine[0])
+        outcome.observations += law.observed(trace)
+        if any(law.lens(diff) for diff in trace.diffs):
+            failing.append((case, trace))
+            return True
+        return False
 
-        def shown(candidate: Any) -> list[Diff]:
-            outcome.replays += 1
-            found = [diff for diff in self.run(law, candidate, face).diffs if law.lens(diff)]
-            return found if any(signature(diff) == wanted for diff in found) else []
+    # -- accusing --------------------------------------------------------------------------------
 
-        def shown_alone(candidate: Any) -> list[Diff]:
-            self.stores.renew()
-            return shown(candidate)
-
-        outcome.program = shrink(case, lambda candidate: bool(shown(candidate)))
-        final = shown_alone(outcome.program)
-        if not final:
-            # What earlier replays left in the store took part: once more, each replay on a fresh one.
-            outcome.program = shrink(case, lambda candidate: bool(shown_alone(candidate)))
-            final = shown_alone(outcome.program)
-        outcome.diffs = final or mine
+    def _accuse(
+        self, law: Law, face: Face, failing: list[tuple[Any, Trace]], outcome: Outcome
+    ) -> None:
+        """Find the distinct smallest counterexamples; the law is broken if there is one that shows again."""
+        end = time.monotonic() + SECONDS
+        known: set[str] = set()
+        signatures: set[tuple[str, ...]] = set()
+        once: Diff | None = None
+        for case, trace in failing:
+            mine = {signature(d): d for d in reversed(trace.diffs) if law.lens(d)}
+            for number, (wanted, diff) in enumerate(reversed(list(mine.items()))):
+                late = time.monotonic() > end or len(outcome.witnesses) >= WITNESSES
+                if (outcome.witnesses and late) or (number and wanted in signatures):
+                    continue
+                witness = self._witness(law, face, case, wanted, outcome)
+                signatures.add(wanted)
+                if witness is None:
+                    once = once or diff
+                elif witness.key not in known:
+                    known.add(witness.key)
+                    outcome.witnesses.append(witness)
+            if law.check is not None and outcome.witnesses:
+                break  # a case of another shape costs much more
+        if not outcome.witnesses:
+            assert once is not None
+            outcome.verdict = Verdict.INCONCLUSIVE
+            outcome.reason = (
+                f"two answers to one program: {sentence(once)}; tried again alone, it held"
+            )
+            return
         outcome.verdict = Verdict.BROKEN
         outcome.reason = sentence(outcome.diffs[0])
-        if law.referee and self._referee is not None:
-            self._ask_referee(law, face, outcome)
-        return True
+        blame.ask(self, law, face, outcome)
+        if outcome.verdict is Verdict.BROKEN and law.check is not None:
+            cases = [outcome.program, *(case for case, _ in failing)]
+            outcome.shows = blame.shows(self, law, face, cases, self._broken.get(face, []))
+            self._broken.setdefault(face, []).append(law)
 
-    def _ask_referee(self, law: Law, face: Face, outcome: Outcome) -> None:
-        """A breach that the strict reference shows too is the engine's, not the saver's."""
-        assert self._referee is not None
-        assert law.check is not None
-        assert outcome.program is not None
-        loop = self.stores.loop
-        wanted = signature(outcome.diffs[0])
-        answers = set()
-        for _ in range(2):
-            made = Handle(self._referee(), loop)
-            bench = Bench(_always(made), face, lambda step: None, {0: made}, self._referee)
-            found = [d for d in law.check(bench, outcome.program) if law.lens(d)]
-            answers.add(any(signature(d) == wanted for d in found))
-        if answers == {True}:
-            outcome.verdict = Verdict.ENGINE
-            outcome.reason += "; the strict reference shows it too, so LangGraph itself does this"
-        elif len(answers) == 2:
-            outcome.verdict = Verdict.INCONCLUSIVE
-            outcome.reason += "; the strict reference shows it only sometimes"
+    def _witness(
+        self, law: Law, face: Face, case: Any, wanted: tuple[str, ...], outcome: Outcome
+    ) -> Witness | None:
+        """The smallest counterexample that `case` comes down to; None if it does not show again."""
+        for held in self._known.get(face, ()):
+            alike = signature(held.diffs[0]) == wanted and embeds(held.case, case)
+            if alike and law.lens(held.diffs[0]):
+                return held
+
+        def broken(candidate: Any) -> list[Diff]:
+            outcome.replays += 1
+            return [diff for diff in self.run(law, candidate, face).diffs if law.lens(diff)]
+
+        def seen(candidate: Any) -> list[Diff]:
+            found = broken(candidate)
+            return [d for d in found if signature(d) == wanted] and _first(found, wanted)
+
+        def seen_alone(candidate: Any) -> list[Diff]:
+            self.stores.renew()
+            return seen(candidate)
+
+        first: list[Diff] = []
+        for _ in range(ALONE):
+            self.stores.renew()
+            if first := _first(broken(case), wanted):
+                break
+        if not first:
+            return None
+        wanted = signature(
+            first[0]
+        )  # what earlier programs left in the store may have changed how it fails
+        small = shrink(case, lambda candidate: bool(seen(candidate)))
+        final = seen_alone(small)
+        if not final:
+            # What earlier replays left in the store took part: once more, each replay on a fresh one.
+            small = shrink(case, lambda candidate: bool(seen_alone(candidate)))
+            final = seen_alone(small)
+        if not final:
+            small, final = case, first
+        made = Witness(small, final, key(small, final[0]))
+        if law.check is None:
+            made.origin = blame.origin(self, law, face, made)
+            self._known.setdefault(face, []).append(made)
+        return made
 
     def _generated(self, law: Law, face: Face, skip: tuple[Any, ...]) -> list[tuple[Any, Trace]]:
         """Cases of a strategy with their traces on a face. Programs are run once for all their laws."""
@@ -235,35 +318,30 @@ class Judge:
             return []
         from lineage_conformance import strategies
 
-        key = (law.focus, law.check, face)
-        if key not in self._traces:
-            self._traces[key] = [
+        which = (law.focus, law.check, face)
+        if which not in self._traces:
+            self._traces[which] = [
                 (case, self.run(law, case, face))
                 for case in strategies.programs(law.focus, count, self._making)
                 if case not in skip
+                and not (isinstance(case, Program) and self._rules_out(law, case, face))
             ]
-        return self._traces[key]
+        return self._traces[which]
 
 
-def _always(handle: Handle) -> Callable[[], Handle]:
-    """An opener that gives one handle: the strict reference is reopened by taking it again."""
-    return lambda: handle
-
-
-def signature(diff: Diff) -> tuple[str, ...]:
-    """What makes two differences the same breach: the operation, the field, and how it went wrong."""
-    how = "raises" if diff.path[:1] == ("raises",) else ""
-    error = str(diff.got).partition(":")[0] if how else ""
-    return (diff.kind, *diff.path[:2], error)
+def _first(found: list[Diff], wanted: tuple[str, ...]) -> list[Diff]:
+    """The differences, one of the wanted kind before the others."""
+    return sorted(found, key=lambda diff: signature(diff) != wanted)
 
 
 def sentence(diff: Diff) -> str:
     """One line that says what differed."""
     if diff.path[:1] == ("raises",):
         return f"{diff.kind} raised {diff.got}"
-    return f"{diff.where}: expected {_brief(diff.expected)}, got {_brief(diff.got)}"
+    data = shown(diff)
+    return f"{diff.where}: expected {_brief(data['expected'])}, got {_brief(data['got'])}"
 
 
 def _brief(value: Any) -> str:
-    text = repr(_shown(value))
+    text = repr(value)
     return text if len(text) <= 120 else text[:117] + "..."

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_conformance import contract
 from lineage_conformance.program import Program
-from lineage_conformance.session import Diff
+from lineage_conformance.session import Diff, Trace
 
 if TYPE_CHECKING:
     from lineage_conformance.bench import Bench
@@ -116,6 +116,8 @@ class Law:
     after: tuple[str, ...] = ()
     """Laws whose breach explains a breach of this one."""
     lens: Lens = field(default=lambda diff: True, compare=False, repr=False)
+    sees: str = "*"
+    """Patterns of the fields in which the lens may see a difference; counts what a run observed."""
     corpus: Callable[[], Iterable[Any]] = field(default=tuple, compare=False, repr=False)
     """Yields the cases that are replayed first. Called when they are needed: values of the zoo import much."""
     check: Check | None = field(default=None, compare=False, repr=False)
@@ -145,6 +147,10 @@ class Law:
         """The corpus of the law, made once."""
         return tuple(self.corpus())
 
+    def observed(self, trace: Trace) -> int:
+        """How many comparisons of a trace are about this law: each of them could have broken it."""
+        return sum(count for field, count in trace.seen.items() if _about(self.sees, field))
+
     def not_applicable(self) -> str | None:
         """Why the law does not apply to the installed versions; None when it does."""
         for requirement in self.versions:
@@ -170,8 +176,11 @@ def law(
     """Make a law of a function: its docstring is the sentence, what it yields is the corpus.
 
     `lens` is a predicate on differences, or patterns such as ``get:metadata* list:row.metadata*``
-    (an exception that was not allowed always counts).
+    (an exception that was not allowed always counts). Where it is a predicate, `sees` names the fields that it
+    looks at.
     """
+    usual = getattr(lens, "patterns", "*") if callable(lens) else lens
+    sees = str(options.pop("sees", usual))
 
     def wrap(function: Callable[[], Iterable[Any]]) -> Law:
         if not _ID.fullmatch(id):
@@ -188,6 +197,7 @@ def law(
             stake=stake,
             source=source,
             lens=lens if callable(lens) else matching(lens),
+            sees=sees,
             corpus=function,
             **options,
         )
@@ -206,7 +216,19 @@ def matching(patterns: str) -> Lens:
             return True
         return any(fnmatch.fnmatchcase(diff.where, pattern) for pattern in wanted)
 
+    lens.patterns = patterns  # type: ignore[attr-defined]
     return lens
+
+
+@functools.cache
+def _about(patterns: str, field: str) -> bool:
+    """Whether one of `patterns` may match a difference in `field`, or deeper in it."""
+    depth = field.count(".") + 1
+    for pattern in patterns.split():
+        short = ".".join(pattern.split(".")[:depth])
+        if fnmatch.fnmatchcase(field, pattern) or fnmatch.fnmatchcase(field, short):
+            return True
+    return False
 
 
 def extend(id: str, more: Callable[[], Iterable[Any]]) -> None:

@@ -1,8 +1,7 @@
 """The oracle: what an ideal checkpointer returns, in plain dictionaries.
 
 It shares no code with any saver. It takes the same resolved calls that the saver was given and answers
-in canonical trees. Values enter through `normalize`, which passes them through the saver's *own*
-serializer: what a serializer does to a type is its contract, what a saver does on top is not.
+in canonical trees. Values enter through `expect`, which makes the tree of what may come back (see `oracle`).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Row:
 class Model:
     """An ideal checkpointer over two dictionaries."""
 
-    normalize: Callable[[Any], Any]
+    expect: Callable[[Any], Any]
     rows: dict[Key, Row] = field(default_factory=dict)
     writes: dict[Key, dict[tuple[str, int], tuple[str, str, Any]]] = field(default_factory=dict)
 
@@ -49,7 +48,7 @@ class Model:
         conf = config["configurable"]
         key = (conf["thread_id"], conf["checkpoint_ns"], checkpoint["id"])
         rest = {k: canon(v) for k, v in checkpoint.items() if k != "channel_values"}
-        values = {k: self._value(v) for k, v in checkpoint["channel_values"].items()}
+        values = {k: self.expect(v) for k, v in checkpoint["channel_values"].items()}
         merged = contract.merged_metadata(config, metadata)
         stored = None if merged is None else canon(merged)
         given = canon(metadata) if stored is None else stored
@@ -63,7 +62,7 @@ class Model:
             special = contract.special_channels().get(channel)
             slot = (task, position if special is None else special)
             if special is not None or slot not in slots:
-                slots[slot] = (path, channel, self._value(value))
+                slots[slot] = (path, channel, self.expect(value))
 
     def get(self, thread: str, ns: str | None, id: str | None) -> dict[str, Any] | None:
         """The tuple of a checkpoint, or of the largest id, as a tree."""
@@ -189,23 +188,27 @@ class Model:
         order = sorted(slots, key=lambda slot: (slots[slot][0], *slot))
         return [[slot[0], slots[slot][1], slots[slot][2]] for slot in order]
 
-    def _value(self, value: Any) -> Any:
-        own = canon(value)
-        if engine_owned(own):
-            # The engine dispatches on the type of its own records: no serializer may lose it.
-            return [self._value(item) for item in value] if type(value) is list else own
-        try:
-            return canon(self.normalize(value))
-        except Exception:
-            # The serializer refuses it, yet the saver took it: then the value itself must come back.
-            return own
 
+class Seen(Model):
+    """A model of what a saver showed: its rows are the tuples that were read from it, right or wrong."""
 
-def engine_owned(tree: Any) -> bool:
-    """Whether a tree is, or is a list of, LangGraph's own `Send` or `Interrupt` records."""
-    if isinstance(tree, list):
-        return any(engine_owned(item) for item in tree)
-    return isinstance(tree, dict) and bool(tree.keys() & {"~Send", "~Interrupt"})
+    def __init__(self, tuples: Mapping[Key, dict[str, Any]]) -> None:
+        super().__init__(canon)
+        self.tuples = tuples
+        for key, tree in tuples.items():
+            checkpoint = tree["checkpoint"]
+            parent = ((tree["parent_config"] or {}).get("configurable") or {}).get("checkpoint_id")
+            values = checkpoint.get("channel_values")
+            meta = tree["metadata"] if isinstance(tree["metadata"], dict) else {}
+            held = values if isinstance(values, dict) else {}
+            self.rows[key] = Row(parent, checkpoint, held, meta, meta)
+
+    def _tuple(self, key: Key, row: Row) -> dict[str, Any]:
+        return self.tuples[key]
+
+    def _writes(self, key: Key) -> Sequence[Any]:
+        found: Sequence[Any] = self.tuples[key]["pending_writes"]
+        return found
 
 
 def name(thread: str, ns: str, id: str | None) -> dict[str, Any]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import itertools
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineage_conformance import compare, contract, observe, together, zoo
+from lineage_conformance import compare, contract, needs, observe, together, zoo
 from lineage_conformance.canon import Difference, canon, differences
 from lineage_conformance.handles import Face, Handle, halves
 from lineage_conformance.model import Model, name
+from lineage_conformance.oracle import Change, Oracle
 from lineage_conformance.program import (
     CopyThread,
     DeleteForRuns,
@@ -58,13 +60,24 @@ class Trace:
 
     diffs: list[Diff] = field(default_factory=list)
     refused: list[tuple[int, str]] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)
+    """How often each field was compared, as ``get:metadata``: what could have differed."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a target says of itself: limits that it does not go beyond, and what it does to values."""
+
+    limits: Mapping[str, str] = field(default_factory=dict)
+    transforms: Change | None = None
 
 
 class Session:
     """One example: fresh thread ids on an open store, one face, one model.
 
     `opener` opens a handle on the store (called again for a second handle and after `reopen`);
-    `beat` is told the index of each operation before it runs, so that a hang can be located.
+    `beat` is told the index of each operation before it runs, so that a hang can be located; `declared` is
+    what the target says of itself.
     """
 
     def __init__(
@@ -73,14 +86,19 @@ class Session:
         face: Face,
         beat: Callable[[int], None] = lambda op: None,
         handles: dict[int, Handle] | None = None,
+        declared: Declared | None = None,
     ) -> None:
         self.opener, self.beat = opener, beat
+        self.declared = declared or Declared()
         self.writer, self.reader = halves(face)
         self.handles = {} if handles is None else handles
         self.nonce = f"{next(_numbers):04x}{uuid.uuid4().hex[:8]}"
-        serde = getattr(self.handle(0).saver, "serde", None) or contract.base_saver().serde
-        self.model = Model(lambda value: serde.loads_typed(serde.dumps_typed(value)))
+        limits, transforms = self.declared.limits, self.declared.transforms
+        oracle = Oracle(self.handle(0).saver, transforms, own="values" in limits)
+        self.model = Model(oracle.expected)
         self.trace = Trace()
+        self.stored: set[tuple[str, str]] = set()
+        """Odd names under which something was stored: they may not be refused any more."""
         self.state: dict[tuple[str, str, int], tuple[dict[str, Any], dict[str, Any]]] = {}
         self.returned: dict[tuple[str, str, int], Any] = {}
         self.written: dict[tuple[str, str, int], list[tuple[str, str, Any]]] = {}
@@ -126,23 +144,36 @@ class Session:
 
     def _run(self, op: Op) -> None:
         action: Callable[[Any], None] = getattr(self, "_" + op.name)
+        self.trace.seen[f"{op.name}:raises"] += 1
         try:
             action(op)
         except Raised as raised:
-            if getattr(op, "lenient", False):
-                self.trace.refused.append((self.at, str(raised)))
-            else:
-                self.differ(op, ("raises",), "no exception", str(raised))
+            self.failed(op, raised)
+        else:
+            self.stored |= needs.odd(op)
+
+    def failed(self, op: Op, raised: Raised) -> None:
+        """Note what an operation raised: a refusal where one is allowed, else a difference."""
+        if getattr(op, "lenient", False) or self._may_refuse(op):
+            self.trace.refused.append((self.at, str(raised)))
+        else:
+            self.differ(op, ("raises",), "no exception", str(raised))
+
+    def _may_refuse(self, op: Op) -> bool:
+        """A loud refusal is fine for a name that is odd, before anything is stored under it."""
+        return needs.odd_filter(op) or bool(needs.odd(op) - self.stored)
 
     def differ(self, op: Op, path: tuple[str, ...], expected: Any, got: Any) -> None:
         self.trace.diffs.append(Diff(self.at, op.name, path, expected, got))
 
-    def _report(self, op: Op, found: Iterable[Difference]) -> None:
+    def _report(self, op: Op, found: Iterable[Difference], *fields: str) -> None:
+        """Note the differences, and which fields were compared."""
+        self.trace.seen.update(f"{op.name}:{field}" for field in fields)
         for difference in found:
             self.differ(op, *difference)
 
     def _compare(self, op: Op, expected: Any, got: Any, path: tuple[str, ...]) -> None:
-        self._report(op, differences(expected, got, path))
+        self._report(op, differences(expected, got, path), ".".join(path))
 
     def _put(self, op: Put) -> None:
         handle = self.handle(op.handle)
@@ -267,11 +298,13 @@ class Session:
             self.thread(op.thread), op.ns, None if op.id is None else self.id(op.id)
         )
         got = observe.tuple_(result)
-        self._report(op, compare.tuples(expected, got))
+        if expected is not None:
+            self._forgive(expected, got)
+        self._report(op, compare.tuples(expected, got), "found", *compare.fields(expected))
         if op.whole and isinstance(got, dict) and op.id is not None:
             place: Any = (op.thread, op.ns or "", op.id)
             values, _ = self.state.get(place, ({}, {}))
-            self._report(op, compare.lost(values, self.written.get(place, []), got))
+            self._report(op, compare.lost(values, self.written.get(place, []), got), "lost")
         if op.scribble and result is not None:
             observe.scribble(list(result))
 
@@ -298,7 +331,17 @@ class Session:
             return  # which later rows an open iterator shows is its own affair
         if op.thread is None:
             got = [row for row in got if observe.thread_of(row).startswith(self.nonce)]
-        self._report(op, compare.lists(expected, got))
+        shown = observe.by_key(got)
+        for row in expected:
+            self._forgive(row, shown.get(observe.key_of(row)))
+        inside = {f"row.{field}" for row in expected for field in compare.fields(row)}
+        self._report(op, compare.lists(expected, got), "rows", "order", *inside)
+
+    def _forgive(self, expected: dict[str, Any], got: Any) -> None:
+        """A saver that keeps no history need not name the parent, which it does not have any more."""
+        shallow = "history" in self.declared.limits
+        if shallow and isinstance(got, dict) and got["parent_config"] is None:
+            expected["parent_config"] = None
 
     def _listed(self, op: List) -> list[dict[str, Any]]:
         return self.model.list(
@@ -368,6 +411,7 @@ class Session:
             minted.append(guarded(mint))
         fresh = minted[1:]
         pairs: Sequence[tuple[Any, Any]] = list(itertools.pairwise(fresh))
+        self.trace.seen["mint:minted"] += len(pairs)
         rising = all(type(a) is type(b) and a < b for a, b in pairs)
         if not rising:
             self.differ(op, ("minted",), "each version larger than the last", canon(fresh))

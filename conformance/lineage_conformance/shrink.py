@@ -2,29 +2,48 @@
 
 Hypothesis shrinks what it generates, yet leaves operations that do nothing. This pass works on any
 program, hand-written ones included: it takes operations away, then sets fields to their defaults, then
-makes values simple, as long as the same kind of difference remains.
+makes values and names simple, as long as the same kind of difference remains. What is left of one fault is the
+same program, whichever it was found with.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lineage_conformance.program import Op, Program, Put, Writes, default_of, walk
+from lineage_conformance import witness
+from lineage_conformance.program import (
+    List,
+    Op,
+    OwnLoop,
+    Program,
+    Put,
+    Reopen,
+    Together,
+    Writes,
+    default_of,
+    walk,
+)
 
 LIMIT = 200
 """Most replays that one shrink may cost."""
 
-_KEEP = ("id", "thread", "ops", "inner", "handle", "lenient")
+SECONDS = 10.0
+"""Longest time that one shrink may take: a saver behind a slow network answers few replays."""
+
+_KEEP = ("id", "thread", "ops", "inner", "lenient")
 
 
-def shrink(case: Any, still: Callable[[Any], bool], limit: int = LIMIT) -> Any:
+def shrink(
+    case: Any, still: Callable[[Any], bool], limit: int = LIMIT, seconds: float = SECONDS
+) -> Any:
     """The smallest case found for which `still` answers True (it does for `case`)."""
-    tried = 0
+    tried, end = 0, time.monotonic() + seconds
     while True:
         for candidate in case.smaller():
-            if tried >= limit:
+            if tried >= limit or time.monotonic() > end:
                 return case
             tried += 1
             if still(candidate):
@@ -76,9 +95,23 @@ def _smaller(program: Program) -> Iterator[Program]:
             if rest:
                 yield dataclasses.replace(program, ops=rest)
         size //= 2
+    for index, op in enumerate(ops):
+        for instead in _instead(op):
+            yield dataclasses.replace(program, ops=(*ops[:index], *instead, *ops[index + 1 :]))
     for index in range(len(ops)):
         for simpler in _simpler(ops[index]):
             yield dataclasses.replace(program, ops=(*ops[:index], simpler, *ops[index + 1 :]))
+    yield from witness.smaller_names(program)
+
+
+def _instead(op: Op) -> Iterator[tuple[Op, ...]]:
+    """One after the other what was at once, and a store that is opened again for a second handle."""
+    if isinstance(op, (Together, OwnLoop)):
+        yield op.ops
+    elif isinstance(op, List) and op.inner:
+        yield (dataclasses.replace(op, inner=()), *op.inner)
+    elif getattr(op, "handle", 0):
+        yield (Reopen(), dataclasses.replace(op, handle=0))  # type: ignore[call-arg]
 
 
 def _simpler(op: Op) -> Iterator[Op]:
@@ -96,6 +129,8 @@ def _simpler(op: Op) -> Iterator[Op]:
         if f.name in _KEEP or default is dataclasses.MISSING or value == default:
             continue
         yield dataclasses.replace(op, **{f.name: default})
+        if f.name == "filter" and value != {"source": "x"}:
+            yield dataclasses.replace(op, filter={"source": "x"})  # type: ignore[call-arg]
         for smaller in _smaller_value(value):
             yield dataclasses.replace(op, **{f.name: smaller})
     if isinstance(op, Writes):
@@ -118,7 +153,10 @@ def _smaller_value(value: Any) -> Iterator[Any]:
 
 
 def _scalar(value: Any) -> Iterator[Any]:
-    """Simpler values of the same type; other types would change the question."""
+    """The simplest value, if the type does not matter, and simpler values of the same type."""
+    if value != "x" and value != "y":
+        yield "x"
+        yield "y"
     if isinstance(value, str) and len(value) > 1:
         yield value[: len(value) // 2]
         yield value[0]

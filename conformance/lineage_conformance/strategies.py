@@ -182,7 +182,7 @@ def namespace_focus(draw: Draw) -> Program:
     if draw(st.booleans()):
         ops.append(DeleteThread(near[0]))
     for thread in near:
-        ops += [List(thread, ns) for ns in (None, "", *namespaces)]
+        ops += [List(thread, ns) for ns in ("", *namespaces)]
         ops += [Get(thread=thread, ns=ns) for ns in ("", *namespaces)]
     return Program(tuple(ops))
 

@@ -30,7 +30,7 @@ def run(session: Session, op: Together) -> None:
         errors = guarded(lambda: loop.run(_in_tasks([call("async") for call in calls])))
     for inner, error in zip(op.ops, errors, strict=False):
         if error is not None:
-            session.differ(inner, ("raises",), "no exception", str(Raised(error)))
+            session.failed(inner, Raised(error))
         else:
             _applied(session, inner)
 

@@ -163,15 +163,11 @@ def _first(text: str) -> str:
 
 def wire(state: State, row: Row) -> str:
     """A row as text that survives the way to another process, and what the row belongs to."""
-    from lineage_conformance import law as laws
-
-    law = state.laws[row.law]
     data: dict[str, Any] = {
         "key": state.key,
         "name": state.label,
         "order": [state.number, list(state.laws).index(row.law), state.faces.index(row.face)],
         "planned": state.planned,
-        "causes": list(laws.causes(law)),
         "row": row.to_json(),
     }
     if not state.told:

@@ -174,7 +174,8 @@ class Gather:
 
     def reports(self) -> list[TargetReport]:
         """One report for each target, rows in the order of the laws, consequences folded."""
-        from pytest_lineage.run.rows import Row, TargetReport, fold
+        from pytest_lineage.run.causes import fold
+        from pytest_lineage.run.rows import Row, TargetReport
 
         keys = {id(seen): key for key, seen in self.seen.items()}
         names = Counter(seen.name for seen in self.seen.values())
@@ -182,17 +183,15 @@ class Gather:
         for seen in self._ordered():
             name = seen.name if names[seen.name] == 1 else keys[id(seen)]
             report = TargetReport(name, {**seen.about, "name": name}, error=seen.error)
-            causes = {}
             for data in sorted(seen.rows.values(), key=lambda data: data["order"]):
                 row = Row(**{**data["row"], "target": name})
                 row.caused_by = None
                 row.reports = tuple(row.reports)
-                causes[row.law] = tuple(data["causes"])
                 report.rows.append(row)
                 report.seconds += row.seconds
                 if row.reason.startswith("fault of pytest-lineage"):
                     report.fault = row.reason
-            fold(report.rows, causes)
+            fold(report.rows)
             report.about["faces"] = list(dict.fromkeys(row.face for row in report.rows))
             made.append(report)
         return made

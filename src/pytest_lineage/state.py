@@ -12,7 +12,8 @@ import pytest
 from lineage_conformance import law as laws
 from pytest_lineage import address
 from pytest_lineage.run import engine
-from pytest_lineage.run.rows import Row, fold
+from pytest_lineage.run.causes import fold
+from pytest_lineage.run.rows import Row
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
@@ -105,7 +106,7 @@ class State:
         order = {id: number for number, id in enumerate(self.laws)}
         rows = [dataclasses.replace(r) for r in self._rows.values()]
         rows.sort(key=lambda r: (order[r.law], r.face != row.face))
-        fold(rows, {id: tuple(laws.causes(law)) for id, law in self.laws.items()})
+        fold(rows)
         cause = next(r.caused_by for r in rows if (r.law, r.face) == (row.law, row.face)) or ""
         if any(id == cause for id, _ in self.selected):
             return f"a consequence of {cause}, which fails too"

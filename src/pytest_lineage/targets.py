@@ -24,6 +24,7 @@ LIMITS: Mapping[str, str] = MappingProxyType(
         "filter": "does not filter list() by metadata",
         "values": "stores only some types of value",
         "text": "accepts only plain text in ids and names",
+        "handles": "can be open only once at a time (one process, one handle)",
     }
 )
 """Limits that a target may declare, each with its reason; laws that they rule out do not apply."""
@@ -67,6 +68,8 @@ class Target:
     limits: Mapping[str, str] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
     postgres: bool = False
+    transforms: Callable[[Any], Any] | None = None
+    """What the saver does to every value before it stores it, e.g. a redaction; see `target`."""
     over: Target | None = None
     """The saver on which a reference of another kind is built: its factory takes ``saver`` and ``store``."""
 
@@ -84,6 +87,7 @@ def target(
     limits: Mapping[str, str] | None = None,
     unsupported: Mapping[str, str] | None = None,
     postgres: bool = False,
+    transforms: Callable[[Any], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Target]:
     """Declare a factory as a target.
 
@@ -93,6 +97,9 @@ def target(
 
     `limits` names what the saver does not promise, with the reason (see `LIMITS`); `unsupported` names
     optional operations it does not have (see `OPERATIONS`); `postgres` asks for a `Store` with a `dsn`.
+
+    `transforms` is a function that makes of a value what the saver stores in its place, by design (a redacting
+    serializer). The laws then expect what it returns; it must return a new value and leave its argument alone.
     """
     _known("limit", limits or {}, LIMITS)
     _known("operation", unsupported or {}, OPERATIONS)
@@ -100,7 +107,8 @@ def target(
     def wrap(factory: Callable[..., Any]) -> Target:
         if not callable(factory):
             raise TargetError(f"target {name!r}: {type(factory).__name__} is no factory")
-        return Target(factory, name, kind, dict(limits or {}), dict(unsupported or {}), postgres)
+        given = dict(limits or {}), dict(unsupported or {})
+        return Target(factory, name, kind, *given, postgres, transforms)
 
     return wrap
 

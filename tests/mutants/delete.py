@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tests.mutants.kit import StrictSaver, mutant
 
 
@@ -43,6 +45,21 @@ class KeepsOldWrites(StrictSaver):
 
 
 @mutant(kills="delete.spares-others")
+class DeletesSharedValues(StrictSaver):
+    """Values are stored once for all threads, and delete_thread removes those of its thread."""
+
+    def delete_thread(self, thread_id: str) -> None:
+        rows = self.space.rows
+        gone = {
+            blob for key, row in rows.items() if key[0] == thread_id for blob in row.values.values()
+        }
+        super().delete_thread(thread_id)
+        for key, row in self.space.rows.items():
+            kept = {channel: blob for channel, blob in row.values.items() if blob not in gone}
+            self.space.rows[key] = dataclasses.replace(row, values=kept)
+
+
+@mutant(kills="namespaces.same-id-is-fine")
 class DeletesWritesById(StrictSaver):
     """delete_thread removes the writes of every thread that has the same checkpoint ids."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law, Verdict
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
+from pytest_lineage.run.causes import fold
+from pytest_lineage.run.rows import Row
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Mutant:
     face: Face = "sync"
     unless: Callable[[], str | None] = lambda: None
     """Why the mutant is not wrong on what is installed; None if it is."""
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """What is changed beside the saver, while laws are judged."""
 
 
 class Registry(list[Mutant]):
@@ -42,13 +47,14 @@ class Registry(list[Mutant]):
         also: tuple[str, ...] = (),
         face: Face = "sync",
         unless: Callable[[], str | None] = lambda: None,
+        around: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> Callable[[Any], Any]:
         """Declare a class, whose docstring says what is wrong with it, as a mutant."""
 
         def wrap(cls: Any) -> Any:
             assert cls.__doc__, f"{cls.__name__} does not say what is wrong with it"
             named = tuple(self.prefix + law for law in also)
-            self.append(Mutant(cls.__name__, self.prefix + kills, cls, named, face, unless))
+            self.append(Mutant(cls.__name__, self.prefix + kills, cls, named, face, unless, around))
             return cls
 
         return wrap
@@ -94,21 +100,38 @@ def judge_all(make: Callable[[Space], Any], face: Face = "sync") -> dict[str, Ou
 
 
 def broken(outcomes: dict[str, Outcome]) -> list[str]:
-    """Ids of the broken laws, in order."""
-    return [id for id, outcome in outcomes.items() if outcome.verdict is Verdict.BROKEN]
+    """Ids of the laws that notice a fault, in order; it may be one that LangGraph's own saver has too."""
+    found = (Verdict.BROKEN, Verdict.ENGINE)
+    return [id for id, outcome in outcomes.items() if outcome.verdict in found]
 
 
-def roots(ids: list[str]) -> list[str]:
-    """The broken laws that no other broken law explains."""
-    return [id for id in ids if not set(laws.causes(laws.get(id))) & set(ids)]
+def rows_of(outcomes: dict[str, Outcome], face: str) -> list[Row]:
+    """The outcomes as rows of a report, consequences folded."""
+    rows = []
+    for id, outcome in outcomes.items():
+        law = laws.get(id)
+        row = Row(id, face, "mutant", law.level.value, outcome.verdict.value, law.group)
+        row.evidence = outcome.evidence()
+        rows.append(row)
+    fold(rows)
+    return rows
+
+
+def roots(outcomes: dict[str, Outcome], face: str) -> list[str]:
+    """The broken laws that stand for themselves."""
+    return [
+        row.law
+        for row in rows_of(outcomes, face)
+        if row.verdict in ("broken", "engine") and row.caused_by is None
+    ]
 
 
 def assert_killed(mutant: Mutant, broken: list[str]) -> None:
-    """Its law breaks, no other is named as the cause, and nothing breaks that has nothing to do with it."""
+    """Its law breaks, and nothing breaks that has nothing to do with it."""
     kills = mutant.kills
     assert kills in broken, f"{kills} does not notice {mutant.name}; broken: {broken}"
-    first = roots(broken)[0]
-    assert first == kills, f"{first} is named as the cause; broken: {broken}"
+    named = [id for id in broken if not set(laws.causes(laws.get(id))) & set(broken)]
+    assert named[0] == kills, f"{named[0]} is the cause by what laws say; broken: {broken}"
     explained = {kills, *mutant.also}
     unrelated = [
         id
@@ -130,4 +153,5 @@ __all__ = [
     "load",
     "mutant",
     "roots",
+    "rows_of",
 ]

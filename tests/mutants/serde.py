@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import enum
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 from lineage_reference.space import Space
 from tests.mutants.kit import StrictSaver, mutant
@@ -160,13 +163,23 @@ class _LosesEnums:
         return None if isinstance(value, enum.Enum) else value
 
 
-@mutant(kills="serde.no-silent-none")
-class SerializerLosesEnums(StrictSaver):
-    """The saver's own serializer reads enums as None, and the saver passes that on."""
+@contextlib.contextmanager
+def _an_old_release() -> Iterator[None]:
+    """LangGraph's serializer reads enums as None, as releases before 4.3 read some classes."""
+    serde = type(StrictSaver.serde)
+    inner = serde.loads_typed
 
-    def __init__(self, space: Space) -> None:
-        super().__init__(space)
-        self.serde = _LosesEnums(self.serde)
+    def loads_typed(self: Any, data: Any) -> Any:
+        value = inner(self, data)
+        return None if isinstance(value, enum.Enum) else value
+
+    with mock.patch.object(serde, "loads_typed", loads_typed):
+        yield
+
+
+@mutant(kills="serde.no-silent-none", around=_an_old_release)
+class SerializerLosesEnums(StrictSaver):
+    """LangGraph's own serializer reads enums as None, and the saver passes that on."""
 
 
 class _LosesTheUnknown(_LosesEnums):

@@ -20,7 +20,6 @@ from lineage_conformance.program import (
 PARALLEL = (
     "engine: tasks of one step store their writes from worker threads or asyncio tasks, all at once"
 )
-HISTORY = ("history",)
 WRITES = "get:pending_writes*"
 VALUES = "get:channel_values*"
 
@@ -50,7 +49,6 @@ def writes_of_parallel_tasks() -> Iterator[Program]:
     source="engine: with durability async a checkpoint is stored while tasks of the next step write",
     lens=f"{WRITES} {VALUES} list:rows together:*",
     after=("concurrency.writes-of-parallel-tasks", "concurrency.puts-on-one-thread"),
-    limits=HISTORY,
     meaning="A checkpoint or a write is lost under load.",
 )
 def write_beside_put() -> Iterator[Program]:
@@ -82,7 +80,6 @@ def write_beside_put() -> Iterator[Program]:
         "values.complete",
         "metadata.round-trip",
     ),
-    limits=HISTORY,
     meaning="One of two requests on a conversation is lost.",
     reports=("alibaba/spring-ai-alibaba#4792",),
 )
@@ -107,11 +104,11 @@ def puts_on_one_thread() -> Iterator[Program]:
 )
 def puts_on_many_threads() -> Iterator[Program]:
     """Checkpoints that are put at once on different threads are all there, none in another's place."""
-    threads = tuple(f"t{n}" for n in range(6))
+    puts = tuple(Put(n, thread=f"t{n}", set={"a": [f"t{n}"]}) for n in range(1, 7))
     yield program(
-        Together(tuple(Put(1, thread=thread, set={"a": [thread]}) for thread in threads)),
-        *(Get(thread=thread) for thread in threads),
-        *(List(thread) for thread in threads),
+        Together(puts),
+        *(Get(thread=put.thread) for put in puts),
+        *(List(put.thread) for put in puts),
     )
 
 
@@ -163,7 +160,6 @@ def same_writes_at_once() -> Iterator[Program]:
         "concurrency.puts-on-many-threads",
         "durability.two-writers-of-one-head",
     ),
-    limits=HISTORY,
     meaning="A worker fails, or its step is lost, because another one writes.",
     reports=("langchain-ai/langgraph#8136", "UiPath/uipath-langchain-python#222"),
 )
@@ -195,7 +191,6 @@ def two_handles_at_once() -> Iterator[Program]:
     lens="get:channel_values* get:pending_writes* list:rows list:raises",
     after=("latest.is-largest-id", "fork.branches-are-independent"),
     hang=True,
-    limits=HISTORY,
     meaning="A loop over the history that reads or repairs a checkpoint stops the process for good.",
     reports=("langchain-ai/langgraph#8558",),
 )
@@ -215,7 +210,6 @@ def answers_while_listing() -> Iterator[Program]:
     after=("latest.is-largest-id", "values.complete", "writes.round-trip"),
     faces=("async",),
     hang=True,
-    limits=HISTORY,
     meaning="One sync call in async code stops the whole server.",
     reports=(
         "langchain-ai/langgraph#7857",

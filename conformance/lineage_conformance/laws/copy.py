@@ -29,11 +29,10 @@ READS = (
     "fork.parents",
     "writes.none-is-a-value",
     "writes.ordered-by-path",
-    "list.whole-thread",
+    "list.empty-namespace-is-root",
     "metadata.keeps-unknown-keys",
     "namespaces.same-id-is-fine",
 )
-HISTORY = ("history",)
 
 
 def _fork() -> tuple[Op, ...]:
@@ -52,7 +51,8 @@ def _fork() -> tuple[Op, ...]:
 
 def _reads(thread: str) -> tuple[Op, ...]:
     numbers = (Get(1, thread), Get(2, thread), Get(3, thread), Get(4, thread, "child"))
-    return (*numbers, Get(thread=thread), Get(thread=thread, ns="child"), List(thread, None))
+    latest = (Get(thread=thread), Get(thread=thread, ns="child"))
+    return (*numbers, *latest, List(thread), List(thread, "child"))
 
 
 @law(
@@ -63,7 +63,6 @@ def _reads(thread: str) -> tuple[Op, ...]:
     lens="get:channel_values* get:channel_versions* get:metadata* list:rows",
     needs=NEEDS,
     after=READS,
-    limits=HISTORY,
     meaning="A branched conversation misses part of what it was branched from.",
     reports=("bytedance/deer-flow#4358",),
 )
@@ -80,7 +79,6 @@ def complete() -> Iterator[Program]:
     lens="get:pending_writes*",
     needs=NEEDS,
     after=("copy.complete",),
-    limits=HISTORY,
     meaning="A branch of a paused run asks again, or runs finished tools again.",
 )
 def keeps_writes() -> Iterator[Program]:
@@ -96,7 +94,6 @@ def keeps_writes() -> Iterator[Program]:
     lens="get:parent_config* get:config*",
     needs=NEEDS,
     after=("copy.complete",),
-    limits=HISTORY,
     meaning="Time travel in the copy leads nowhere, or into the source.",
 )
 def keeps_parents() -> Iterator[Program]:
@@ -113,7 +110,6 @@ def keeps_parents() -> Iterator[Program]:
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
     after=("copy.keeps-parents", "copy.keeps-writes", "delta_history.stays-on-its-branch"),
-    limits=HISTORY,
     meaning="Delta channels of the copy are rebuilt empty.",
     reports=("bytedance/deer-flow#4358",),
 )
@@ -139,7 +135,6 @@ def keeps_delta_history() -> Iterator[Program]:
     lens="get:* list:rows",
     needs=NEEDS,
     after=READS,
-    limits=HISTORY,
     meaning="Branching a conversation damages the original.",
 )
 def leaves_source() -> Iterator[Program]:
@@ -162,7 +157,6 @@ def leaves_source() -> Iterator[Program]:
     lens="get:channel_values* get:pending_writes* get:metadata* list:rows",
     needs=NEEDS,
     after=("copy.complete", "copy.leaves-source", "copy.keeps-writes"),
-    limits=HISTORY,
     meaning="What happens in a branch shows up in the original conversation.",
 )
 def is_independent() -> Iterator[Program]:
@@ -189,7 +183,6 @@ def is_independent() -> Iterator[Program]:
     lens="get:channel_values* get:pending_writes* list:rows",
     needs=(*NEEDS, "delete_thread"),
     after=("copy.is-independent", "delete.spares-others", "delete.complete"),
-    limits=HISTORY,
     meaning="Deleting the original conversation destroys its branches.",
 )
 def outlives_source() -> Iterator[Program]:

@@ -15,7 +15,6 @@ from lineage_conformance.program import DeltaHistory, Program, Put, Writes, prog
 CONTRACT = "BaseCheckpointSaver.get_delta_channel_history: walks ancestors by parent_config; "
 NEEDS = ("get_delta_channel_history",)
 VERSIONS = ("langgraph-checkpoint>=4.1.0",)
-HISTORY = ("history",)
 LENS = "delta_history:*"
 REBUILT = "Reloaded state differs from what the run returned."
 FIRST, SECOND, THIRD = (f"~__pregel_push, {n:010d}" for n in range(3))
@@ -30,7 +29,6 @@ FIRST, SECOND, THIRD = (f"~__pregel_push, {n:010d}" for n in range(3))
     versions=VERSIONS,
     needs=NEEDS,
     after=("fork.parents", "fork.siblings-keep-their-writes", "values.old-ones-stay"),
-    limits=HISTORY,
     meaning=REBUILT,
     reports=("langchain-ai/langgraph#8534", "langchain-ai/langgraph#8443"),
 )
@@ -59,7 +57,6 @@ def equals_parent_walk() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=("delta_history.equals-parent-walk",),
-    limits=HISTORY,
     meaning="A channel that has no snapshot yet loses its first writes, or starts from None.",
     reports=("langchain-ai/langgraph#8384",),
 )
@@ -85,7 +82,6 @@ def starts_at_the_root_without_seed() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=("delta_history.equals-parent-walk",),
-    limits=HISTORY,
     meaning="The first message after a channel became a delta channel is lost.",
     reports=("langchain-ai/langgraph#8384", "langchain-ai/langgraph#8534"),
 )
@@ -108,7 +104,6 @@ def includes_writes_of_the_seed() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=("delta_history.equals-parent-walk",),
-    limits=HISTORY,
     meaning="A write is applied twice when a run is resumed.",
 )
 def excludes_own_writes() -> Iterator[Program]:
@@ -138,7 +133,6 @@ def excludes_own_writes() -> Iterator[Program]:
         "writes.ordered-by-path",
         "writes.many-in-order",
     ),
-    limits=HISTORY,
     meaning="Messages of parallel tasks change places after a reload.",
     reports=("langchain-ai/langgraph#8382", "langchain-ai/langgraphjs#2544"),
 )
@@ -170,7 +164,6 @@ def orders_parallel_writes() -> Iterator[Program]:
         "delta_history.orders-parallel-writes",
     ),
     focus="delta",
-    limits=HISTORY,
     meaning="A fork replays the messages of the branch that was left.",
     reports=("langchain-ai/langgraph#8443", "bytedance/deer-flow#4460"),
 )
@@ -201,7 +194,6 @@ def stays_on_its_branch() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=("delta_history.equals-parent-walk",),
-    limits=HISTORY,
     meaning="An old conversation starts again from nothing after an upgrade.",
     reports=("langchain-ai/langgraph#8534",),
 )
@@ -226,7 +218,6 @@ def plain_value_is_a_seed() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=("delta_history.equals-parent-walk",),
-    limits=HISTORY,
     meaning="A snapshot comes back as a list in a list, or as a truth value.",
 )
 def snapshot_is_a_seed() -> Iterator[Program]:
@@ -251,7 +242,6 @@ def snapshot_is_a_seed() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=("delta_history.equals-parent-walk",),
-    limits=HISTORY,
     meaning="A graph with two delta channels reloads one of them wrongly.",
 )
 def answers_each_channel() -> Iterator[Program]:
@@ -279,7 +269,6 @@ def answers_each_channel() -> Iterator[Program]:
     versions=VERSIONS,
     needs=NEEDS,
     after=("delta_history.equals-parent-walk",),
-    limits=HISTORY,
     meaning="Messages of a subgraph or of another user show up in a conversation.",
 )
 def stays_in_its_namespace() -> Iterator[Program]:
@@ -309,7 +298,6 @@ def stays_in_its_namespace() -> Iterator[Program]:
     needs=NEEDS,
     after=("delta_history.stays-on-its-branch", "delta_history.includes-writes-of-the-seed"),
     focus="delta-any-ids",
-    limits=HISTORY,
     meaning="A thread that moved between hosts loses delta writes.",
     reports=("langchain-ai/langgraphjs#2854",),
 )

@@ -21,7 +21,6 @@ OTHERS = (
     "engine: another process resumes a thread from what the store holds, and runs what it does not"
 )
 STORE = ("store",)
-HISTORY = ("history",)
 VALUES = "get:channel_values* get:channel_versions*"
 
 
@@ -39,10 +38,9 @@ VALUES = "get:channel_values* get:channel_versions*"
         "fork.branches-are-independent",
         "latest.is-largest-id",
         "list.newest-first",
-        "list.whole-thread",
+        "list.empty-namespace-is-root",
         "namespaces.absent-is-root",
     ),
-    limits=HISTORY,
     meaning="A restart loses conversations.",
 )
 def checkpoints_survive() -> Iterator[Program]:
@@ -59,7 +57,8 @@ def checkpoints_survive() -> Iterator[Program]:
         Get(2),
         Get(ns="child"),
         Get(thread="u"),
-        List(ns=None),
+        List(),
+        List(ns="child"),
     )
     yield program(Put(1, set={"a": 1}), Reopen(), Put(2, 1, set={"b": 2}), Reopen(), Get(2), Get(1))
 
@@ -72,15 +71,13 @@ def checkpoints_survive() -> Iterator[Program]:
     lens="get:metadata* list:rows",
     needs=STORE,
     after=("durability.checkpoints-survive", "metadata.keeps-values", "list.filter"),
-    limits=HISTORY,
     meaning="After a restart history cannot be filtered, and steps are counted anew.",
 )
 def metadata_survives() -> Iterator[Program]:
     """After closing and opening the store, metadata is there and filters match it."""
     meta = {"source": "update", "step": 3, "user": "u", "deep": {"k": [1, None]}}
-    yield program(
-        Put(1, meta=meta), Put(2, 1), Reopen(), Get(1), List(), List(filter={"user": "u"})
-    )
+    yield program(Put(1, meta=meta), Put(2, 1), Reopen(), Get(1), List())
+    yield program(Put(1, meta=meta), Put(2, 1), Reopen(), List(filter={"user": "u"}))
 
 
 @law(
@@ -99,7 +96,6 @@ def metadata_survives() -> Iterator[Program]:
         "writes.last-wins-on-reserved-channels",
     ),
     focus="reopen",
-    limits=HISTORY,
     meaning="Finished tools run again after a restart.",
 )
 def writes_survive() -> Iterator[Program]:
@@ -137,7 +133,7 @@ def deletion_survives() -> Iterator[Program]:
         DeleteThread(),
         Reopen(),
         Get(),
-        List(ns=None),
+        List(),
     )
     yield program(Put(1), DeleteThread(), Reopen(), Put(2), Get(2), List())
 
@@ -160,7 +156,7 @@ def others_see_checkpoints() -> Iterator[Program]:
         Get(1, handle=1),
         Put(2, 1, set={"b": {"k": 1}}),
         Get(2, handle=1),
-        List(id=2, handle=1),
+        List(handle=1),
         Put(3, 2, set={"a": ["theirs"]}, handle=1),
         Get(3),
     )
@@ -185,7 +181,7 @@ def others_see_writes() -> Iterator[Program]:
         Get(1, handle=1),
         Writes(1, "task-2", (("a", "theirs"),), handle=1),
         Get(1),
-        List(id=1),
+        List(),
     )
 
 
@@ -222,7 +218,6 @@ def handles_agree_on_latest() -> Iterator[Program]:
     lens=f"list:rows {VALUES} get:parent_config* get:pending_writes*",
     needs=STORE,
     after=("durability.others-see-checkpoints", "durability.others-see-writes"),
-    limits=HISTORY,
     meaning="One of two turns that came at once is forgotten.",
     reports=("alibaba/spring-ai-alibaba#4792",),
 )
@@ -262,7 +257,7 @@ def others_see_deletion() -> Iterator[Program]:
         Get(1, handle=1),
         DeleteThread(),
         Get(handle=1),
-        List(ns=None, handle=1),
+        List(handle=1),
         Put(1, handle=1),
         Get(1, handle=1),
     )

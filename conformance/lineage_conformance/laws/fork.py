@@ -18,7 +18,6 @@ _ALL = (Get(1), Get(2), Get(3))
     source="BaseCheckpointSaver.get_delta_channel_history walks from parent_config to parent_config",
     lens="get:parent_config*",
     after=("fork.removes-nothing",),
-    limits=("history",),
     meaning="The history of a branch leads into another branch, or ends too soon.",
     reports=("bytedance/deer-flow#3874",),
 )
@@ -38,7 +37,6 @@ def parents() -> Iterator[Program]:
     source="data: a fork is a new branch, the old one can still be read and resumed",
     lens="get:found list:rows",
     after=("put.is-readable",),
-    limits=("history",),
     meaning="Editing an old message deletes the conversation that followed it.",
 )
 def removes_nothing() -> Iterator[Program]:
@@ -53,7 +51,6 @@ def removes_nothing() -> Iterator[Program]:
     source="Checkpoint.channel_values: the values of *this* checkpoint, whatever its siblings hold",
     lens="get:channel_values*",
     after=("fork.removes-nothing", "values.old-ones-stay"),
-    limits=("history",),
     meaning="A regenerated answer overwrites the first one, or shows in its place.",
     reports=("langchain-ai/langgraph#8443",),
 )
@@ -74,7 +71,6 @@ def siblings_keep_their_values() -> Iterator[Program]:
     source="BaseCheckpointSaver.put_writes: writes are linked to one checkpoint",
     lens="get:pending_writes*",
     after=("fork.removes-nothing", "writes.round-trip"),
-    limits=("history",),
     meaning="A fork replays the writes of the branch it left.",
     reports=("langchain-ai/langgraph#8443", "langchain-ai/langgraphjs#2737"),
 )
@@ -94,7 +90,6 @@ def siblings_keep_their_writes() -> Iterator[Program]:
     source="CheckpointMetadata: what is associated with one checkpoint",
     lens="get:metadata*",
     after=("fork.removes-nothing", "metadata.round-trip"),
-    limits=("history",),
     meaning="Step, source and run of a branch are those of another.",
 )
 def siblings_keep_their_metadata() -> Iterator[Program]:
@@ -121,7 +116,6 @@ def siblings_keep_their_metadata() -> Iterator[Program]:
         "writes.tasks-are-apart",
     ),
     focus="fork",
-    limits=("history",),
     meaning="Two branches that went on for a while show each other's state.",
 )
 def branches_are_independent() -> Iterator[Program]:

@@ -15,7 +15,6 @@ from lineage_conformance.program import Get, Program, Put, program
     source="Checkpoint.id is unique and monotonically increasing, so it sorts checkpoints",
     lens="get:id",
     after=("put.is-readable",),
-    limits=("history",),
     meaning="A run starts from an old state, or from an abandoned branch.",
     reports=("langgraph4j/langgraph4j#347",),
 )
@@ -38,7 +37,6 @@ def is_largest_id() -> Iterator[Program]:
     source="Checkpoint.id is what sorts; ts has the resolution of a clock that steps back",
     lens="get:id",
     after=("latest.is-largest-id",),
-    limits=("history",),
     meaning="Two steps within one tick of the clock, and the older one wins.",
     reports=("langchain-ai/langchain-azure#1057", "langgraph4j/langgraph4j#347"),
 )
@@ -72,7 +70,6 @@ def names_itself() -> Iterator[Program]:
     source="BaseCheckpointSaver.get_tuple returns the requested checkpoint, or None if it is not found",
     lens="get:found",
     after=("put.is-readable", "list.unknown-thread-is-empty"),
-    limits=("history",),
     meaning="A resume at a checkpoint that is gone goes on from another one.",
 )
 def is_no_substitute() -> Iterator[Program]:

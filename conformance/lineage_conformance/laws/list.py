@@ -10,7 +10,6 @@ from lineage_conformance.program import Get, List, Program, Put, Writes, program
 
 _READABLE = ("put.is-readable",)
 _FILTER = "BaseCheckpointSaver.list: filter is a criterion that the returned rows match"
-_HISTORY = ("history",)
 
 
 def _line(*metas: dict[str, Any]) -> tuple[Put, ...]:
@@ -41,7 +40,6 @@ _STEPS = _line(
         "metadata.keeps-values",
     ),
     focus="fork",
-    limits=_HISTORY,
     meaning="The history shows other states than those that a run would resume from.",
 )
 def rows_equal_get_tuple() -> Iterator[Program]:
@@ -64,7 +62,6 @@ def rows_equal_get_tuple() -> Iterator[Program]:
     source="engine: time travel takes the first row as the newest; Checkpoint.id sorts checkpoints",
     lens="list:order",
     after=(*_READABLE, "latest.is-largest-id"),
-    limits=_HISTORY,
     meaning="The history is upside down, and a subgraph resumes from the wrong state.",
     reports=("redis-developer/langgraph-redis#106", "langchain-ai/langgraph#775"),
 )
@@ -83,7 +80,6 @@ def newest_first() -> Iterator[Program]:
     " travel loads the state of a subgraph by it",
     lens="list:rows",
     after=_READABLE,
-    limits=_HISTORY,
     meaning="Paging through the history repeats rows; time travel shows a subgraph's later state.",
     reports=("aaronsu11/langgraph-checkpoint-dynamodb#9",),
 )
@@ -102,7 +98,6 @@ def before() -> Iterator[Program]:
     source="BaseCheckpointSaver.list: limit is the maximum number of checkpoints to return",
     lens="list:rows",
     after=("put.is-readable", "list.newest-first"),
-    limits=_HISTORY,
     meaning="A page of the history is the whole history, or the wrong part of it.",
 )
 def limit() -> Iterator[Program]:
@@ -133,7 +128,6 @@ def limit_zero() -> Iterator[Program]:
     source="BaseCheckpointSaver.list: config is the base configuration for filtering checkpoints",
     lens="list:rows",
     after=_READABLE,
-    limits=_HISTORY,
     meaning="The history of one checkpoint is the history of the thread.",
 )
 def by_id() -> Iterator[Program]:
@@ -148,7 +142,6 @@ def by_id() -> Iterator[Program]:
     source=_FILTER,
     lens="list:rows",
     after=("put.is-readable", "metadata.round-trip"),
-    limits=("history", "filter"),
     meaning="A search finds nothing, or everything.",
     reports=("langchain-ai/langgraphjs#581",),
 )
@@ -168,7 +161,6 @@ def by_filter() -> Iterator[Program]:
     source=_FILTER,
     lens="list:rows",
     after=("list.filter",),
-    limits=("filter",),
     meaning="A search for one user's checkpoints returns those of all users.",
     reports=("langchain-ai/langgraphjs#2504",),
 )
@@ -186,7 +178,6 @@ def filter_never_ignores_a_key() -> Iterator[Program]:
     source=_FILTER,
     lens="list:rows",
     after=("list.filter", "list.filter-never-ignores-a-key"),
-    limits=("history", "filter"),
     meaning="A search that says more finds more.",
 )
 def filter_several_keys() -> Iterator[Program]:
@@ -203,7 +194,6 @@ def filter_several_keys() -> Iterator[Program]:
     source=f"{_FILTER}; LangGraph's own savers agree on these types",
     lens="list:rows",
     after=("list.filter-never-ignores-a-key", "metadata.keeps-values"),
-    limits=("history", "filter"),
     meaning="A search finds nothing, depending on the type of what is searched for.",
     reports=("langchain-ai/langgraphjs#581", "oracle/langchain-oracle#293"),
 )
@@ -230,7 +220,6 @@ def filter_value_types() -> Iterator[Program]:
     source="BaseCheckpointSaver.list: limit is about the checkpoints that are returned",
     lens="list:rows",
     after=("list.limit", "list.filter", "list.before"),
-    limits=("history", "filter"),
     meaning="A search says that there is nothing, because the match was not on the first page.",
 )
 def limit_counts_matches() -> Iterator[Program]:
@@ -249,7 +238,6 @@ def limit_counts_matches() -> Iterator[Program]:
     lens="list:rows list:order",
     after=("list.limit-counts-matches", "list.limit-zero", "list.id", "list.filter-several-keys"),
     focus="list",
-    limits=("history", "filter"),
     meaning="One of several criteria is silently ignored.",
 )
 def combinations() -> Iterator[Program]:
@@ -273,7 +261,6 @@ def combinations() -> Iterator[Program]:
     source="engine: get_state_history of a root graph lists with the empty namespace",
     lens="list:rows",
     after=(*_READABLE, "namespaces.are-apart"),
-    limits=_HISTORY,
     meaning="The history of a graph shows its subgraphs' states as its own.",
 )
 def empty_namespace_is_root() -> Iterator[Program]:
@@ -288,7 +275,6 @@ def empty_namespace_is_root() -> Iterator[Program]:
     source="LangGraph's own savers agree: a config without a namespace does not filter by one",
     lens="list:rows",
     after=_READABLE,
-    limits=_HISTORY,
     meaning="A tool that cleans up or copies a thread misses its subgraphs.",
 )
 def whole_thread() -> Iterator[Program]:
@@ -303,7 +289,6 @@ def whole_thread() -> Iterator[Program]:
     source="BaseCheckpointSaver.list: the config may be None",
     lens="list:rows",
     after=_READABLE,
-    limits=_HISTORY,
     meaning="Tools that look for threads find none.",
 )
 def all_threads() -> Iterator[Program]:

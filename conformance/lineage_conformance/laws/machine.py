@@ -14,7 +14,6 @@ from lineage_conformance.program import DeleteThread, Get, List, Program, Put, W
     stake=Stake.LOST,
     source="data: what single operations promise holds in every order of them",
     needs=("delete_thread",),
-    limits=("history",),
     after=(
         "put.is-readable", "put.keeps-every-field", "values.complete", "versions.minted-come-back",
         "latest.is-largest-id", "fork.parents", "fork.siblings-keep-their-values", "writes.round-trip",
@@ -39,6 +38,7 @@ def any_mixture() -> Iterator[Program]:
     )
     yield program(
         Put(1, set={"a": "x"}),
+        Put(5, thread="u"),
         Put(2, 1, set={"a": "y"}),
         DeleteThread("u"),
         Put(3, 1, set={"b": "z"}),

@@ -99,7 +99,6 @@ def absent_is_root() -> Iterator[Program]:
     source=_KEY,
     lens=_LENS,
     after=("namespaces.threads-are-apart", "namespaces.are-apart"),
-    limits=("text",),
     meaning="Whoever may choose a thread id can read the threads of others.",
     reports=("redis-developer/langgraph-redis#39",),
 )
@@ -122,7 +121,6 @@ def odd_names_are_apart() -> Iterator[Program]:
     source=_KEY,
     lens=_LENS,
     after=("namespaces.odd-names-are-apart",),
-    limits=("text",),
     meaning="A crafted thread id reaches into a subgraph of another thread.",
     reports=("redis-developer/langgraph-redis#39",),
 )
@@ -147,7 +145,12 @@ def edges_do_not_shift() -> Iterator[Program]:
     stake=Stake.LOST,
     source="BaseCheckpointSaver.copy_thread: a copied thread has the checkpoints of its source",
     lens="get:found get:channel_values* get:pending_writes* get:metadata* list:rows",
-    after=("namespaces.threads-are-apart", "namespaces.are-apart", "metadata.round-trip"),
+    after=(
+        "namespaces.threads-are-apart",
+        "namespaces.are-apart",
+        "metadata.round-trip",
+        "delete.implemented",
+    ),
     meaning="A copied thread and its source overwrite each other.",
 )
 def same_id_is_fine() -> Iterator[Program]:
@@ -167,6 +170,14 @@ def same_id_is_fine() -> Iterator[Program]:
         Get(1),
         Get(1, ns="child"),
     )
+    yield program(
+        Put(1, thread="t", set={"a": "t"}),
+        Put(1, thread="u", set={"a": "u"}),
+        Writes(1, thread="u", items=(("a", "of u"),)),
+        DeleteThread("t"),
+        Get(1, thread="u"),
+        List("u"),
+    )
 
 
 @law(
@@ -178,7 +189,6 @@ def same_id_is_fine() -> Iterator[Program]:
     after=("namespaces.threads-are-apart", "namespaces.edges-do-not-shift", "delete.implemented"),
     needs=("delete_thread",),
     focus="namespaces",
-    limits=("text",),
     meaning="Deleting one conversation deletes others.",
 )
 def deletion_stays_inside() -> Iterator[Program]:

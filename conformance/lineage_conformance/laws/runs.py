@@ -28,7 +28,6 @@ READS = (
     "metadata.keeps-unknown-keys",
     "namespaces.are-apart",
 )
-HISTORY = ("history",)
 
 
 def _of(run: str, step: int = 0) -> dict[str, Any]:
@@ -56,7 +55,6 @@ def _two_runs() -> tuple[Op, ...]:
     lens="list:rows",
     needs=NEEDS,
     after=READS,
-    limits=HISTORY,
     meaning="What a cancelled run stored stays in the conversation.",
 )
 def removes_its_checkpoints() -> Iterator[Program]:
@@ -69,9 +67,10 @@ def removes_its_checkpoints() -> Iterator[Program]:
         Get(2),
         Get(ns="child"),
         Get(thread="u"),
-        List(ns=None),
+        List(),
+        List(ns="child"),
     )
-    yield program(*_two_runs(), DeleteForRuns(("run-1", "run-2")), Get(), List(ns=None))
+    yield program(*_two_runs(), DeleteForRuns(("run-1", "run-2")), Get(), List(), List(ns="child"))
 
 
 @law(
@@ -82,7 +81,6 @@ def removes_its_checkpoints() -> Iterator[Program]:
     lens="get:pending_writes*",
     needs=NEEDS,
     after=("runs.removes-its-checkpoints",),
-    limits=HISTORY,
     meaning="Writes of a deleted run are applied to a checkpoint that takes its place.",
 )
 def removes_their_writes() -> Iterator[Program]:
@@ -100,7 +98,6 @@ def removes_their_writes() -> Iterator[Program]:
     lens="list:rows get:channel_values* get:metadata* get:pending_writes*",
     needs=NEEDS,
     after=READS,
-    limits=HISTORY,
     meaning="Rolling one run back destroys another.",
 )
 def spares_other_runs() -> Iterator[Program]:
@@ -132,7 +129,6 @@ def spares_other_runs() -> Iterator[Program]:
     lens="delete_for_runs:* list:rows get:channel_values* get:pending_writes*",
     needs=NEEDS,
     after=("runs.spares-other-runs",),
-    limits=HISTORY,
     meaning="Cleaning up after a run that stored nothing fails.",
 )
 def unknown_run_is_a_no_op() -> Iterator[Program]:
@@ -151,7 +147,6 @@ def unknown_run_is_a_no_op() -> Iterator[Program]:
     versions=("langgraph-checkpoint>=4.1.0",),
     needs=(*NEEDS, "get_delta_channel_history"),
     after=("runs.spares-other-runs", "delta_history.stays-on-its-branch"),
-    limits=HISTORY,
     meaning="Deleting an old run empties the messages of the conversation that went on from it.",
 )
 def is_delta_safe() -> Iterator[Program]:

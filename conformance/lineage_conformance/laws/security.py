@@ -44,6 +44,7 @@ def _leaks(diff: Diff) -> bool:
     stake=Stake.EXPOSED,
     source=THREAD,
     lens=_leaks,
+    sees="list:rows",
     after=("namespaces.threads-are-apart",),
     meaning="Whoever chooses a filter key can read the conversations of all users.",
 )
@@ -74,7 +75,6 @@ def filter_key_is_data() -> Iterator[Program]:
     source="BaseCheckpointSaver.list: filter adds criteria, so it can only narrow what is listed",
     lens="list:rows",
     after=("security.filter-key-is-data", "list.filter-never-ignores-a-key"),
-    limits=("filter",),
     meaning="A filter on user or tenant, given by a client, matches everybody.",
 )
 def filter_value_is_data() -> Iterator[Program]:
@@ -113,16 +113,13 @@ def filter_value_is_data() -> Iterator[Program]:
     source=DATA,
     lens="list:rows get:channel_values* get:config*",
     after=("namespaces.odd-names-are-apart", "list.unknown-thread-is-empty", "list.whole-thread"),
-    limits=("text",),
     meaning="Whoever chooses a thread id can read or overwrite other conversations.",
 )
 def thread_ids_are_data() -> Iterator[Program]:
     """A thread id full of quotes, wildcards, operators or paths names one thread, or is refused."""
     secret = Put(90, thread="secret", set={"a": ["secret"]})
     probes = [
-        op
-        for text in ODD
-        for op in (Get(thread=text, lenient=True), List(text, ns=None, lenient=True))
+        op for text in ODD for op in (Get(thread=text, lenient=True), List(text, lenient=True))
     ]
     yield program(secret, *probes)
     stored = [
@@ -145,7 +142,6 @@ def thread_ids_are_data() -> Iterator[Program]:
     source=DATA,
     lens="list:rows get:channel_values* get:config*",
     after=("security.thread-ids-are-data", "list.empty-namespace-is-root"),
-    limits=("text",),
     meaning="A subgraph with an odd name reads or overwrites the state of another.",
 )
 def namespaces_are_data() -> Iterator[Program]:
@@ -171,7 +167,6 @@ def namespaces_are_data() -> Iterator[Program]:
     source=DATA,
     lens="get:pending_writes* get:channel_values* list:rows",
     after=("values.complete", "writes.name-their-task", "writes.tasks-are-apart"),
-    limits=("text",),
     meaning="A node or channel with an odd name loses or mixes up writes.",
 )
 def tasks_and_channels_are_data() -> Iterator[Program]:
@@ -196,7 +191,6 @@ def tasks_and_channels_are_data() -> Iterator[Program]:
     source="data: a node may have any name, and one odd name must not make its thread unreadable",
     lens="get:pending_writes* get:channel_values* list:rows",
     after=("security.tasks-and-channels-are-data",),
-    limits=("text",),
     meaning="A thread with such a channel is stored without complaint and can never be read again.",
 )
 def backslashes_are_data() -> Iterator[Program]:

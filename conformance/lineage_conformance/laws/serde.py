@@ -16,7 +16,6 @@ from lineage_conformance.program import Get, List, Program, Put, Vanish, Writes,
 
 LOST = "data: a value that silently changes is lost, and the next step computes with another one"
 LENS = "get:channel_values* get:pending_writes*"
-TYPES = ("values",)
 
 
 def _everywhere(*values: Any, lenient: bool = True) -> Program:
@@ -65,7 +64,6 @@ def _have(*names: str) -> list[Any]:
         "writes.same-channel-twice",
         "writes.many-in-order",
     ),
-    limits=TYPES,
     meaning="Ordinary state comes back as something else.",
     reports=("langchain-ai/langgraphjs#577",),
 )
@@ -122,7 +120,6 @@ def refusal_changes_nothing() -> Iterator[Program]:
     source="engine: add_messages merges by class and id, so a message that comes back as a dict is a new one",
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
-    limits=TYPES,
     meaning="Tool calls lose their results; the model sees a broken conversation.",
     reports=(
         "redis-developer/langgraph-redis#87",
@@ -141,7 +138,6 @@ def messages() -> Iterator[Program]:
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
-    limits=TYPES,
     meaning="A model or an enum of the application comes back as a dict, or as nothing.",
     reports=("redis-developer/langgraph-redis#126", "langchain-ai/langgraph#7066"),
 )
@@ -158,7 +154,6 @@ def application_classes() -> Iterator[Program]:
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
-    limits=TYPES,
     meaning="A time moves to another zone, an amount of money is rounded.",
 )
 def dates_and_decimals() -> Iterator[Program]:
@@ -176,7 +171,6 @@ def dates_and_decimals() -> Iterator[Program]:
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
-    limits=TYPES,
     meaning="A set comes back as a list, bytes come back as text.",
     reports=("redis-developer/langgraph-redis#198", "redis-developer/langgraph-redis#192"),
 )
@@ -193,7 +187,6 @@ def containers_and_bytes() -> Iterator[Program]:
     source="data: LangGraph itself never stores one; a JSON column may turn 1e22 into an int, -0.0 into 0.0",
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
-    limits=TYPES,
     meaning="A number changes type or sign after a reload.",
 )
 def extreme_numbers() -> Iterator[Program]:
@@ -209,7 +202,6 @@ def extreme_numbers() -> Iterator[Program]:
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
-    limits=TYPES,
     meaning="Text of users or tools is cut, escaped, or makes the step fail.",
     reports=("langchain-ai/langgraph#1885",),
 )
@@ -226,7 +218,6 @@ def odd_text() -> Iterator[Program]:
     source=LOST,
     lens=LENS,
     after=("serde.refusal-changes-nothing",),
-    limits=TYPES,
     meaning="An embedding comes back with another shape or type.",
     reports=("langchain-ai/langgraph#8746",),
 )
@@ -252,7 +243,6 @@ def numpy() -> Iterator[Program]:
         "serde.numpy",
     ),
     focus="values",
-    limits=TYPES,
     meaning="State is kept on the surface and flattened below.",
     reports=("redis-developer/langgraph-redis#198", "redis-developer/langgraph-redis#87"),
 )
@@ -304,7 +294,6 @@ def _whole(*names: str) -> Iterator[Program]:
     source="data: what was stored as something and is read as None is lost without a word",
     lens="get:lost*",
     after=("serde.refusal-changes-nothing", "serde.application-classes"),
-    limits=TYPES,
     meaning="Part of the state is gone, and nothing says so.",
     reports=("langchain-ai/langgraph#6718", "redis-developer/langgraph-redis#198"),
 )
@@ -320,7 +309,6 @@ def no_silent_none() -> Iterator[Program]:
     source="data: a value outlives the class it was made of, and None would be stored back over it",
     lens="get:lost*",
     after=("serde.no-silent-none",),
-    limits=TYPES,
     meaning="A deploy that renames a class empties the state of saved conversations.",
     reports=("langchain-ai/langgraph#6970",),
 )

@@ -72,7 +72,6 @@ def removed_stay_removed() -> Iterator[Program]:
     lens="get:channel_values*",
     after=("values.removed-stay-removed",),
     focus="put",
-    limits=("history",),
     meaning="Time travel shows, and restarts from, values that were written later.",
     reports=("ag-ui-protocol/ag-ui#2486",),
 )

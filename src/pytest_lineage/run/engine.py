@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from lineage_conformance import law as laws
 from lineage_conformance.law import Law
 from pytest_lineage import address, failures
+from pytest_lineage.run.causes import fold
 from pytest_lineage.run.options import Options, SuiteFault, Unusable, default_path
-from pytest_lineage.run.rows import Row, TargetReport, fold
+from pytest_lineage.run.rows import Row, TargetReport
 from pytest_lineage.run.target import Postgres, TargetRun, row_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def check(
             interrupted = error
             run.close(at_once=True)
     report.about.setdefault("address", address.of(text, options))
-    fold(report.rows, {item.id: tuple(laws.causes(item)) for item in chosen})
+    fold(report.rows)
     report.seconds = time.monotonic() - begin
     if options.save:
         try:

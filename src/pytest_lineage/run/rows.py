@@ -70,35 +70,6 @@ class TargetReport:
     """Why programs of broken laws could not be saved."""
 
 
-def fold(rows: Sequence[Row], causes: dict[str, tuple[str, ...]]) -> None:
-    """Mark each broken row with the broken law that explains it.
-
-    A breach is explained by a law that the law itself names as a cause, or by an earlier law
-    whose smallest program, and the difference it shows, are the very same.
-    """
-    bad = [row for row in rows if row.verdict in ("broken", "hangs")]
-    broken = {row.law for row in bad}
-    order = {law: number for number, law in enumerate(dict.fromkeys(row.law for row in rows))}
-    first: dict[str, str] = {}
-    for row in sorted(bad, key=lambda row: order[row.law]):
-        shown = _shown(row)
-        if row.law not in first.values() and shown in first and first[shown] != row.law:
-            row.caused_by = first[shown]
-        elif shown:
-            first.setdefault(shown, row.law)
-        named = [law for law in causes.get(row.law, ()) if law in broken]
-        if named:
-            row.caused_by = min(named, key=lambda law: order.get(law, 0))
-
-
-def _shown(row: Row) -> str:
-    if not row.evidence:
-        return ""
-    differences = row.evidence.get("differences") or [{}]
-    program = row.evidence["program"]
-    return repr((program.get("ops", program), differences[0].get("at")))
-
-
 def incomplete(report: TargetReport) -> str:
     """Why a run says too little about a target; empty when it says enough."""
     if not report.rows:

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lineage_conformance import contract, culprit, facts
+from lineage_conformance import contract, culprit, facts, needs
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Loop, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law, Verdict
+from lineage_conformance.program import Program
 from lineage_conformance.raised import Raised
+from lineage_conformance.session import Declared
+from lineage_conformance.witness import Witness, key
 from pytest_lineage import builtin
 from pytest_lineage.cov import files_of
 from pytest_lineage.doors import resolve
@@ -72,9 +75,12 @@ class Service:
         self._ready = False
         dsn = _ask_for_postgres(wire) if self.target.postgres else None
         self.opener = Opener(self.target, self.loop, dsn, start.get("folder"))
-        self.stores = Stores(self._open, self.opener.drop)
+        declared = Declared(self.target.limits, self.target.transforms)
+        self.stores = Stores(self._open, self.opener.drop, declared)
         profile, referee = start.get("profile", "quick"), builtin.referee(kind)
-        self.judge_ = culprit.Blaming(self.stores, profile, self._tell, referee, beat.suite)
+        self.judge_ = culprit.Blaming(
+            self.stores, profile, self._tell, referee, beat.suite, self._not_promised
+        )
         self.judge_.control = Control(kind, self.loop, beat, start.get("folder"))
         self._group = ""
         try:
@@ -219,9 +225,9 @@ class Service:
         for need in item.needs:
             if need in self.target.unsupported:
                 return self._refusal(need, face, item)
-        for limit in item.limits:
+        for limit in item.limits if item.check is not None else ():
             if limit in self.target.limits:
-                return _not_applicable(f"declared limit {limit}: {self.target.limits[limit]}")
+                return _not_applicable(self._limit(limit))
         for need in item.needs:
             if need == "store":
                 if not self.opener.takes_store:
@@ -233,6 +239,25 @@ class Service:
             missing = self.missing[half].get(need)
             if missing is not None:
                 return _not_applicable(missing)
+        return None
+
+    def _limit(self, limit: str) -> str:
+        return f"declared limit {limit}: {self.target.limits[limit]}"
+
+    def _not_promised(self, law: Law, program: Program, face: Face) -> str | None:
+        """Why a program asks for what the target does not promise, or has not; None where it does not."""
+        for limit in sorted(needs.limits(program) & self.target.limits.keys()):
+            return self._limit(limit)
+        if needs.reopens(program) and not self.opener.takes_store:
+            return "the factory takes no store, so it cannot be opened twice"
+        writer, reader = halves(face)
+        for operation in sorted(needs.operations(program)):
+            if operation in self.target.unsupported:
+                return f"{operation} is declared unsupported: {self.target.unsupported[operation]}"
+            half = reader if operation == "get_delta_channel_history" else writer
+            why = self.missing[half].get(operation)
+            if why is not None and law.sees != f"{operation}:raises":
+                return why
         return None
 
     def _refusal(self, operation: str, face: Face, law: Law) -> dict[str, Any]:
@@ -260,7 +285,8 @@ class Service:
             reason = f"declared unsupported ({why}); refuses cleanly{more}"
             return {"verdict": Verdict.REFUSED.value, "reason": reason}
         reason = f"{operation} is declared unsupported, refused, and changed the thread"
-        outcome = Outcome(Verdict.BROKEN, reason, program, changed, 1)
+        shown = [Witness(program, changed, key(program, changed[0]))]
+        outcome = Outcome(Verdict.BROKEN, reason, shown, examples=1)
         return _answer(outcome)
 
     def close(self) -> None:
@@ -287,8 +313,8 @@ def _answer(outcome: Outcome) -> dict[str, Any]:
         "evidence": outcome.evidence(),
         "examples": outcome.examples,
         "replays": outcome.replays,
-        "observations": getattr(outcome, "observations", 0),
         "refused": outcome.refused,
+        "observations": outcome.observations,
         "seconds": round(outcome.seconds, 4),
     }
 

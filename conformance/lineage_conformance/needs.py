@@ -1,0 +1,175 @@
+"""What a program asks of a saver: which declared limits rule it out, and which operations it calls.
+
+Nothing is tagged: the answer follows from what the program does, so no law can forget a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lineage_conformance import zoo
+from lineage_conformance.program import (
+    CopyThread,
+    DeleteThread,
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Program,
+    Put,
+    Reopen,
+    Together,
+    Writes,
+)  # fmt: skip
+
+Place = tuple[str, str]
+"""Thread and namespace, as a program names them."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_PLAIN_NS = re.compile(r"[A-Za-z0-9_.:|-]{0,128}")
+_ENGINE = re.compile(r"branch:to:[A-Za-z0-9_]+|~__pregel_[a-z]+, [A-Za-z0-9_, ]+|")
+"""Texts that LangGraph itself writes as channels and task paths."""
+
+_ENGINE_VALUES = frozenset({"send", "interrupt", "float", "emoji", "long_text"})
+"""Specimens that every saver must take: LangGraph's own records, and plain JSON."""
+
+_ENGINE_FILTERS = frozenset({"source", "step"})
+"""Metadata keys that LangGraph itself defines for every checkpoint."""
+
+METHODS: Mapping[str, str] = {
+    "delete_thread": "delete_thread",
+    "copy_thread": "copy_thread",
+    "prune": "prune",
+    "delete_for_runs": "delete_for_runs",
+    "delta_history": "get_delta_channel_history",
+}
+"""Optional operations: name in programs, and method of the saver."""
+
+
+def odd(op: Op) -> frozenset[tuple[str, str]]:
+    """The names in an operation, as (what, text), that a saver of plain text may refuse."""
+    found: set[tuple[str, str]] = set()
+    threads = [
+        getattr(op, "thread", None),
+        *getattr(op, "threads", ()),
+        getattr(op, "target", None),
+    ]
+    found |= {("thread", t) for t in threads if t is not None and not _PLAIN.fullmatch(t)}
+    ns = getattr(op, "ns", None)
+    if ns is not None and not _PLAIN_NS.fullmatch(ns):
+        found.add(("ns", ns))
+    channels: list[str] = [*getattr(op, "channels", ())]
+    if isinstance(op, Put):
+        channels += [*op.set, *op.empty, *op.drop]
+    if isinstance(op, Writes):
+        channels += [channel for channel, _ in op.items]
+        found |= {("task", t) for t in (op.task, op.path) if not _is_plain(t)}
+    found |= {("channel", c) for c in channels if not _is_plain(c)}
+    return frozenset(found)
+
+
+def odd_filter(op: Op) -> bool:
+    """Whether a list filters on keys or values that a saver may refuse: not LangGraph's own keys, or no scalars."""
+    if not isinstance(op, List) or not op.filter:
+        return False
+    scalar = all(isinstance(value, (str, int)) for value in op.filter.values())
+    return not scalar or not _ENGINE_FILTERS.issuperset(op.filter)
+
+
+def _is_plain(text: str) -> bool:
+    return bool(_PLAIN.fullmatch(text) or _ENGINE.fullmatch(text))
+
+
+def limits(program: Program) -> frozenset[str]:
+    """The declared limits under which nothing is promised about a program."""
+    found = {"history"} if _asks_older(program) else set()
+    for op in program.walk():
+        if getattr(op, "handle", 0):
+            found.add("handles")
+        if isinstance(op, List) and op.filter is not None:
+            found.add("filter")
+        if odd(op):
+            found.add("text")
+        values: list[Any] = []
+        if isinstance(op, Put):
+            values = list(op.set.values())
+        if isinstance(op, Writes):
+            values = [value for _, value in op.items]
+        if zoo.names_in(values) - _ENGINE_VALUES:
+            found.add("values")
+    return frozenset(found)
+
+
+def reopens(program: Program) -> bool:
+    """Whether a program needs a store that can be opened a second time."""
+    return any(isinstance(op, Reopen) or getattr(op, "handle", 0) for op in program.walk())
+
+
+def operations(program: Program) -> frozenset[str]:
+    """The optional methods that a program calls."""
+    return frozenset(METHODS[op.name] for op in program.walk() if op.name in METHODS)
+
+
+def _asks_older(program: Program) -> bool:
+    """Whether a program reads, or goes on from, another checkpoint than the one that was put last.
+
+    That one is all that a shallow saver keeps of a thread and namespace.
+    """
+    held: dict[Place, int | None] = {}
+    """The checkpoint that was put last; None where several were put at once."""
+    count: dict[Place, int] = {}
+    top: dict[Place, int] = {}
+    for op in _in_order(program):
+        if isinstance(op, Put):
+            place = (op.thread, op.ns)
+            if place in held and op.parent not in (held[place], None) and op.id != held[place]:
+                return True
+            count[place] = count.get(place, 0) + (op.id != held.get(place))
+            held[place] = op.id
+            top[place] = max(op.id, top.get(place, op.id))
+        elif isinstance(op, Together):
+            for inner in op.ops:
+                if isinstance(inner, Put):
+                    place = (inner.thread, inner.ns)
+                    many = sum(isinstance(o, Put) and (o.thread, o.ns) == place for o in op.ops) > 1
+                    count[place] = count.get(place, 0) + 1
+                    held[place] = None if many else inner.id
+                    top[place] = max(inner.id, top.get(place, inner.id))
+        elif isinstance(op, DeleteThread):
+            for place in [p for p in held if p[0] == op.thread]:
+                del held[place], count[place], top[place]
+        elif isinstance(op, CopyThread):
+            for thread, ns in [p for p in held if p[0] == op.thread]:
+                for table in (held, count, top):
+                    table[op.target, ns] = table[thread, ns]  # type: ignore[assignment]
+        elif isinstance(op, (Get, DeltaHistory)):
+            place = (op.thread, op.ns or "")
+            if place in held:
+                wanted = top[place] if op.id is None else op.id
+                if held[place] != wanted:
+                    return True
+                if isinstance(op, DeltaHistory) and count[place] > 1:
+                    return True
+        elif isinstance(op, List):
+            if op.before is not None:
+                return True
+            for place in held:
+                if op.thread in (None, place[0]) and op.ns in (None, place[1]):
+                    newest = op.limit == 1 and op.filter is None and op.id is None
+                    if (count[place] > 1 and not newest) or held[place] != top[place]:
+                        return True
+                    if op.id is not None and op.id != held[place]:
+                        return True
+    return False
+
+
+def _in_order(program: Program) -> Iterator[Op]:
+    """Operations in the order in which they run; what runs together stays together."""
+    for op in program.ops:
+        yield op
+        if isinstance(op, Together):
+            continue
+        for name in ("inner", "ops"):
+            yield from getattr(op, name, ())

@@ -1,0 +1,266 @@
+"""Witnesses: the distinct smallest counterexamples of a law, and what each of them follows from.
+
+Two laws that are broken by the same smallest program, in the same way, are broken by one fault. So a
+smallest program is written in one form (`normal`), and has a key. And a list, or the latest checkpoint,
+that is wrong exactly as an ideal checkpointer would be that holds what the saver shows by id, is wrong only
+because of that: the witness of the wrong checkpoint is its origin.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lineage_conformance import contract, needs
+from lineage_conformance.canon import ABSENT
+from lineage_conformance.program import Op, Program, Put, Writes, walk
+from lineage_conformance.session import Diff
+
+
+@dataclass
+class Witness:
+    """One smallest counterexample: a case, what differs in it, and what it follows from."""
+
+    case: Any
+    """A `Program`, or a case of another shape."""
+    diffs: list[Diff]
+    """The differences that break the law, the one that is shown first."""
+    key: str
+    """What the same counterexample of another law has too."""
+    origin: str = ""
+    """The key of the counterexample that explains this one; empty: it stands for itself."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The witness as JSON data."""
+        return {
+            "key": self.key,
+            "from": self.origin or None,
+            "program": self.case.to_json(),
+            "differences": [shown(diff) for diff in self.diffs[:20]],
+        }
+
+
+def shown(diff: Diff) -> dict[str, Any]:
+    """A difference as JSON data: where it is, and both sides."""
+    return {
+        "op": diff.op,
+        "at": diff.where,
+        "path": list(diff.path),
+        "expected": repr(ABSENT) if diff.expected is ABSENT else diff.expected,
+        "got": repr(ABSENT) if diff.got is ABSENT else diff.got,
+    }
+
+
+_NAMED = ("channel_values", "channel_versions", "versions_seen", "pending_writes", "history")
+"""Fields in which the path goes on with a name or a place that a program chose."""
+
+
+_KEYED = ("metadata", "added_metadata", "reserved_metadata")
+"""Fields in which the path goes on with a key of the metadata."""
+
+_OWN_KEYS = ("source", "step", "parents", "run_id")
+"""Keys of the metadata that LangGraph defines; others are names that a program chose."""
+
+
+def signature(diff: Diff) -> tuple[str, ...]:
+    """What makes two differences the same breach: the operation, the field, and how it went wrong."""
+    if diff.path[:1] == ("raises",):
+        return (diff.kind, "raises", str(diff.got).partition(":")[0])
+    path = diff.path[: 1 if diff.path[:1] and diff.path[0] in _NAMED else 2]
+    if path and path[0] in _KEYED and path[1:] and path[1] not in _OWN_KEYS:
+        path = (path[0], "key")
+    return (diff.kind, *path, _how(diff.expected, diff.got))
+
+
+def _how(expected: Any, got: Any) -> str:
+    """Whether something is there that should not be, is missing, or is another."""
+    if expected is ABSENT or expected == "nothing":
+        return "extra"
+    if got is ABSENT or got == "nothing":
+        return "missing"
+    if isinstance(expected, list) and isinstance(got, list):
+        wanted = [repr(item) for item in expected]
+        return "extra" if any(repr(item) not in wanted for item in got) else "missing"
+    return ""
+
+
+def key(case: Any, diff: Diff) -> str:
+    """Twelve hex digits for a smallest case and the way in which it fails."""
+    data = {k: v for k, v in case.to_json().items() if k not in ("origin", "format")}
+    if isinstance(case, Program):  # whether it might have been refused is no part of what happened
+        data["ops"] = [{k: v for k, v in op.items() if k != "lenient"} for op in data["ops"]]
+    text = json.dumps([data, list(signature(diff))], sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+def normal(program: Program) -> Program:
+    """The program with checkpoints numbered from 1 in their order, and plain names in order of appearance."""
+    ids = sorted({n for op in walk(program.ops) for n in _numbers(op)})
+    threads = _plain(program, "thread", ("t", "u", "v", "w"))
+    namespaces = _plain(program, "ns", ("child", "child2", "child3"), keep=("", None))
+    tasks = _plain(program, "task", tuple(f"task-{n}" for n in range(1, 9)))
+    channels = _plain_channels(program)
+    keys = _plain_keys(program)
+    rank = {number: place for place, number in enumerate(ids, 1)}
+
+    def renamed(op: Op) -> Op:
+        changes: dict[str, Any] = {}
+        for f in dataclasses.fields(op):
+            value = getattr(op, f.name)
+            if f.name in ("id", "parent", "before") and value is not None:
+                changes[f.name] = rank[value]
+            elif f.name in ("thread", "target"):
+                changes[f.name] = threads.get(value, value)
+            elif f.name == "threads":
+                changes[f.name] = tuple(threads.get(item, item) for item in value)
+            elif f.name == "ns":
+                changes[f.name] = namespaces.get(value, value)
+            elif f.name == "task":
+                changes[f.name] = tasks.get(value, value)
+            elif f.name in ("ops", "inner"):
+                changes[f.name] = tuple(renamed(inner) for inner in value)
+            elif f.name in _META and value is not None:
+                changes[f.name] = {keys.get(k, k): v for k, v in value.items()}
+            elif f.name == "set":
+                changes[f.name] = {channels.get(k, k): v for k, v in value.items()}
+            elif f.name in ("empty", "drop", "channels"):
+                changes[f.name] = tuple(channels.get(k, k) for k in value)
+            elif f.name == "items":
+                changes[f.name] = tuple((channels.get(k, k), v) for k, v in value)
+        return dataclasses.replace(op, **changes)
+
+    return Program(tuple(renamed(op) for op in program.ops))
+
+
+def smaller_names(program: Program) -> Iterator[Program]:
+    """The program in its normal form, and nearer to it by one step: what shrinking tries last."""
+    best = normal(program)
+    if best.ops != program.ops:
+        yield best
+        for name in ("thread", "ns", "task"):
+            for old, new in _pairs(program, best, name):
+                yield _with(program, name, old, new)
+
+
+def embeds(small: Any, big: Any) -> bool:
+    """Whether `big` does, among other things, what `small` does: the same operations in the same order.
+
+    Names that are odd may be what makes `big` fail, so they are never taken for plain ones.
+    """
+    if not isinstance(small, Program) or not isinstance(big, Program):
+        return False
+    ids: dict[int, int] = {}
+    rest = iter(big.ops)
+    for op in small.ops:
+        for other in rest:
+            if _like(op, other, ids):
+                ids.update(zip(_numbers(op), _numbers(other), strict=False))
+                break
+        else:
+            return False
+    pairs = sorted(ids.items())
+    return [b for _, b in pairs] == sorted(b for _, b in pairs)
+
+
+_FREE = ("id", "thread", "ns", "task", "lenient", "target", "threads")
+_PARTS = ("set", "items", "empty", "drop", "meta", "extra", "tags", "path", "seen")
+
+
+def _like(op: Op, other: Op, ids: dict[int, int]) -> bool:
+    """Whether `other` does what `op` does, or more."""
+    if type(op) is not type(other) or needs.odd(other) or _nested(op):
+        return False
+    for f in dataclasses.fields(op):
+        mine, theirs = getattr(op, f.name), getattr(other, f.name)
+        if f.name in ("id", "parent", "before"):
+            if (mine is None) != (theirs is None) and not (f.name == "parent" and mine is None):
+                return False
+            if mine is not None and ids.get(mine, theirs) != theirs:
+                return False
+        elif f.name == "ns":
+            if (mine is None) != (theirs is None) or (mine == "") != (theirs == ""):
+                return False
+        elif f.name in _PARTS:
+            if mine and not theirs:
+                return False
+        elif f.name not in _FREE and mine != theirs:
+            return False
+    return True
+
+
+def _nested(op: Op) -> bool:
+    return bool(getattr(op, "ops", ()) or getattr(op, "inner", ()))
+
+
+def _numbers(op: Op) -> Iterator[int]:
+    for name in ("id", "parent", "before"):
+        number = getattr(op, name, None)
+        if number is not None:
+            yield number
+
+
+def _plain(
+    program: Program, name: str, names: tuple[str, ...], keep: tuple[Any, ...] = (None,)
+) -> dict[Any, str]:
+    """Text to plain text, in order of appearance; as it is where there are too many."""
+    found: list[Any] = []
+    for op in walk(program.ops):
+        texts = [getattr(op, name, None)]
+        if name == "thread":
+            texts += [getattr(op, "target", None), *getattr(op, "threads", ())]
+        found += [text for text in texts if text not in keep and text not in found]
+    return dict(zip(found, names, strict=False)) if len(found) <= len(names) else {}
+
+
+def _plain_channels(program: Program) -> dict[str, str]:
+    found: dict[str, None] = {}
+    for op in walk(program.ops):
+        if isinstance(op, Put):
+            found.update(dict.fromkeys((*op.set, *op.empty, *op.drop)))
+        elif isinstance(op, Writes):
+            found.update(dict.fromkeys(channel for channel, _ in op.items))
+        found.update(dict.fromkeys(getattr(op, "channels", ())))
+    own = [c for c in found if not c.startswith("__")]
+    return dict(zip(own, "abcdefgh", strict=False)) if len(own) <= 8 else {}
+
+
+_META = ("meta", "extra", "tags", "filter")
+
+
+def _plain_keys(program: Program) -> dict[str, str]:
+    found: dict[str, None] = {}
+    for op in walk(program.ops):
+        for name in _META:
+            found.update(dict.fromkeys(getattr(op, name, None) or ()))
+    own = [k for k in found if k not in _OWN_KEYS and not contract.reserved(k)]
+    return dict(zip(own, "klmnopqr", strict=False)) if len(own) <= 8 else {}
+
+
+def _pairs(program: Program, best: Program, name: str) -> list[tuple[str, str]]:
+    pairs = {
+        (getattr(old, name), getattr(new, name))
+        for old, new in zip(walk(program.ops), walk(best.ops), strict=True)
+        if hasattr(old, name) and getattr(old, name) != getattr(new, name)
+    }
+    return sorted(pairs, key=repr)
+
+
+def _with(program: Program, name: str, old: str, new: str) -> Program:
+    def changed(op: Op) -> Op:
+        made = op
+        for nested in ("ops", "inner"):
+            if getattr(op, nested, ()):
+                inner = tuple(changed(item) for item in getattr(op, nested))
+                made = dataclasses.replace(made, **{nested: inner})
+        if getattr(op, name, None) == old:
+            made = dataclasses.replace(made, **{name: new})
+        return made
+
+    return Program(tuple(changed(op) for op in program.ops))
+
+
+__all__ = ["Witness", "embeds", "key", "normal", "signature", "smaller_names"]
