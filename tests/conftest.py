@@ -23,11 +23,25 @@ SLOW = (
 os.environ.pop("GITHUB_ACTIONS", None)  # tests that want annotations say so
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow, so that the short run can leave it out."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our option."""
+    parser.addoption(
+        "--essence", action="store_true", help="of a slow test's parameters, only the first"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is slow, so that the short run can leave it out, or take one of each."""
+    kept: dict[str, pytest.Item] = {}
     for item in items:
         if item.path.stem in SLOW:
             item.add_marker(pytest.mark.slow)
+        slow = item.get_closest_marker("slow") is not None
+        kept.setdefault(item.nodeid.partition("[")[0] if slow else item.nodeid, item)
+    if config.getoption("--essence"):
+        chosen = set(kept.values())
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = kept.values()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
