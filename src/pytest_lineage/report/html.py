@@ -193,6 +193,8 @@ def _left_out(
             ]
         if target.get("postgres"):
             items.append(f"PostgreSQL: {target['postgres']}")
+        if target.get("cut"):
+            items.append(target["cut"])
         for verdict, words in gist.LEFT_OUT:
             for _, reason, some in gist.reasons(rows[name], verdict)[:12]:
                 items.append(f"{words} ({len(some)}): {clip(reason, 300)} ({gist.laws_of(some)})")

@@ -150,7 +150,7 @@ def _checked(path: str | Path, document: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(target, dict) or not isinstance(target.get("name"), str):
             raise ReportError(f"{path}: is damaged: a target has no name")
         wrong = (
-            _wrong(target, ("class", "declared", "postgres", "error", "fault", "incomplete"))
+            _wrong(target, ("class", "declared", "postgres", "cut", "error", "fault", "incomplete"))
             or _wrong(target, ("seconds",), (int, float))
             or _wrong(target, ("absent", "limits", "unsupported", "versions"), dict)
             or _wrong(target, ("faces",), list)

@@ -116,6 +116,8 @@ def _left_out(target: Mapping[str, Any], rows: list[Any]) -> list[str]:
         items += [f"declared {word} {name}: {why}" for name, why in (target.get(key) or {}).items()]
     if target.get("postgres"):
         items.append(f"PostgreSQL: {target['postgres']}")
+    if target.get("cut"):
+        items.append(target["cut"])
     for verdict, words in gist.LEFT_OUT:
         for reason, some in [(r, s) for _, r, s in gist.reasons(rows, verdict)][:12]:
             items.append(f"{words} ({len(some)}): {clip(reason, 300)} ({gist.laws_of(some)})")

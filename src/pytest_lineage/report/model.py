@@ -69,6 +69,7 @@ def _target(report: TargetReport) -> dict[str, Any]:
         "limits",
         "unsupported",
         "postgres",
+        "cut",
     )
     data: dict[str, Any] = {
         "name": report.name,

@@ -176,6 +176,8 @@ def _left_out(target: Mapping[str, Any], rows: Sequence[gist.Row], style: Style)
             lines += style.wrap(f"declared {word} {safe(name)}: {safe(reason)}", "    ")
     if target.get("postgres"):
         lines += style.wrap(f"PostgreSQL: {safe(target['postgres'])}", "    ")
+    if target.get("cut"):
+        lines += style.wrap(safe(target["cut"]), "    ")
     for verdict, words in gist.LEFT_OUT:
         found = gist.reasons(rows, verdict)
         if found:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lineage_conformance import law as laws
 from lineage_conformance.law import Law
 from pytest_lineage import address, failures
+from pytest_lineage.run import plan
 from pytest_lineage.run.causes import fold
 from pytest_lineage.run.options import Options, SuiteFault, Unusable, default_path
 from pytest_lineage.run.rows import Row, TargetReport
@@ -55,11 +56,12 @@ def check(
         faces = [f for f in report.about["faces"] if not options.faces or f in options.faces]
         report.about["faces_run"] = faces
         report.about.update(text=text, over_text=options.over)
-        started(report.about, len(chosen) * len(faces))
         judge = run.judge
         if known is not None:
             judge = known.of(report.name, text, report.about, run.judge, run.replay).judge
-        _judge_all(judge, report, chosen, faces, options, begin, done, begins)
+        report.about["costs"] = {item.id: plan.cost(item, options.profile) for item in chosen}
+        started(report.about, len(chosen) * len(faces))
+        _judge_all(run, judge, report, chosen, faces, begin, done, begins)
     except KeyboardInterrupt as error:
         interrupted = error
         if not report.about:
@@ -76,6 +78,7 @@ def check(
             interrupted = error
             run.close(at_once=True)
     report.about.setdefault("address", address.of(text, options))
+    plan.sort(report.rows, chosen, report.about.get("faces_run", []))
     fold(report.rows)
     report.seconds = time.monotonic() - begin
     if options.save:
@@ -102,28 +105,61 @@ def _leave_out(report: TargetReport, chosen: Sequence[Law]) -> None:
 
 
 def _judge_all(
+    run: TargetRun,
     judge: Callable[[Law, str], Row],
     report: TargetReport,
     chosen: Sequence[Law],
     faces: Sequence[str],
-    options: Options,
     begin: float,
     done: Callable[[Row], None],
     begins: Callable[[str, str], None],
 ) -> None:
-    stopped = ""
-    for item in chosen:
-        for face in faces:
-            late = options.time_limit is not None and time.monotonic() - begin > options.time_limit
-            if late and not stopped:
-                stopped = f"not run: the time limit of {options.time_limit:g} s was reached"
-            if stopped:
-                row = row_of(item, face, report.name)
-                row.verdict, row.reason = "inconclusive", stopped
-            else:
-                begins(item.id, face)
-                row = judge(item, face)
-                if options.exitfirst and row.level == "MUST" and row.verdict in ("broken", "hangs"):
-                    stopped = f"not run: stopped at {row.law}[{row.face}] (--exitfirst)"
-            report.rows.append(row)
-            done(row)
+    """Judge every law on every face. With a time limit: the most telling first, and generated programs at the end."""
+    options, stopped = run.options, ""
+
+    def late() -> bool:
+        return options.time_limit is not None and time.monotonic() - begin > options.time_limit
+
+    hurry = options.time_limit is not None
+    twice = hurry and options.profile != "quick" and judge == run.judge
+    run.profile = "quick" if twice else ""
+    for item, face in plan.order(chosen, faces, hurry):
+        if late() and not stopped:
+            stopped = f"not run: the time limit of {options.time_limit:g} s was reached"
+        if stopped:
+            row = row_of(item, face, report.name)
+            row.verdict, row.reason = "inconclusive", stopped
+        else:
+            begins(item.id, face)
+            row = judge(item, face)
+            if options.exitfirst and row.level == "MUST" and row.verdict in ("broken", "hangs"):
+                stopped = f"not run: stopped at {row.law}[{row.face}] (--exitfirst)"
+        report.rows.append(row)
+        done(row)
+    run.profile = ""
+    if twice and not stopped:
+        _go_on(run, report, {item.id: item for item in chosen if item.focus}, late, begins)
+
+
+def _go_on(
+    run: TargetRun,
+    report: TargetReport,
+    more: Mapping[str, Law],
+    late: Callable[[], bool],
+    begins: Callable[[str, str], None],
+) -> None:
+    """Spend what is left of the time on generated programs, for laws that hold so far."""
+    left = 0
+    for number, row in enumerate(report.rows):
+        if row.verdict != "holds" or row.law not in more:
+            continue
+        if late():
+            left += 1
+            continue
+        begins(row.law, row.face)
+        report.rows[number] = run.judge(more[row.law], row.face)
+    if left:
+        report.about["cut"] = (
+            f"the time limit of {run.options.time_limit:g} s left no time for generated programs "
+            f"of {left} verdicts"
+        )

@@ -78,6 +78,7 @@ class Service:
         declared = Declared(self.target.limits, self.target.transforms)
         self.stores = Stores(self._open, self.opener.drop, declared)
         profile, referee = start.get("profile", "quick"), builtin.referee(kind)
+        self._profile = profile
         self.judge_ = culprit.Blaming(
             self.stores, profile, self._tell, referee, beat.suite, self._not_promised
         )
@@ -147,11 +148,17 @@ class Service:
     # -- judging ---------------------------------------------------------------------------------
 
     def judge(
-        self, law: str, face: Face, skip: list[Any] | None = None, avoid: Sequence[str] = ()
+        self,
+        law: str,
+        face: Face,
+        skip: list[Any] | None = None,
+        avoid: Sequence[str] = (),
+        profile: str = "",
     ) -> dict[str, Any]:
         """Judge one law on one face; the answer is the verdict with reason, evidence and time.
 
         A law that needs an operation of `avoid`, in which workers hung or died before, is not judged again.
+        `profile` is another one than the run's.
         """
         item = laws.get(law)
         ruled_out = self._ruled_out(item, face)
@@ -167,6 +174,7 @@ class Service:
             self.stores.renew()
             self._group = item.group
         skipped = tuple(item.decode(data) for data in skip or [])
+        self.judge_.profile = profile or self._profile
         outcome = self.judge_.judge(item, face, skipped)
         if outcome.verdict is not Verdict.HOLDS or outcome.refused:
             self.stores.renew()  # a refused statement may leave a connection that answers nothing more

@@ -84,6 +84,8 @@ class TargetRun:
             self._limits = replace(self._limits, start=start)
         self._worker: Worker | None = None
         self._endings = Endings()
+        self.profile = ""
+        """Profile of the laws that are judged next, where it is not that of the options."""
         self.cov_include: tuple[str, ...] = ()
         self._assume: list[str] = []
 
@@ -160,6 +162,7 @@ class TargetRun:
             "law": item.id,
             "face": face,
             **({"avoid": avoid} if avoid else {}),
+            **({"profile": self.profile} if self.profile else {}),
         }
         limit = self._limits.short_op if item.hang else self._limits.op
         reply = self._ask(command, limit)
