@@ -48,7 +48,9 @@ class Stores:
         opener: Callable[[int], Handle],
         drop: Callable[[int], None] = lambda k: None,
         declared: Declared | None = None,
+        loop: Loop | None = None,
     ) -> None:
+        self._loop = loop
         self._opener, self._drop, self.declared = opener, drop, declared or Declared()
         self._key, self._age = 0, STORE_AGE
         self.handles: dict[int, Handle] = {}
@@ -74,7 +76,9 @@ class Stores:
     @property
     def loop(self) -> Loop:
         """The event loop of the handles."""
-        return next(iter(self.handles.values())).loop
+        if self._loop is None:
+            self._loop = next(iter(self.handles.values())).loop
+        return self._loop
 
     def renew(self) -> None:
         """Close what is open and take a new store."""

@@ -76,7 +76,7 @@ class Service:
         dsn = _ask_for_postgres(wire) if self.target.postgres else None
         self.opener = Opener(self.target, self.loop, dsn, start.get("folder"))
         declared = Declared(self.target.limits, self.target.transforms)
-        self.stores = Stores(self._open, self.opener.drop, declared)
+        self.stores = Stores(self._open, self.opener.drop, declared, self.loop)
         profile, referee = start.get("profile", "quick"), builtin.referee(kind)
         self._profile = profile
         self.judge_ = culprit.Blaming(
