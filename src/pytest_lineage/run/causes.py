@@ -64,9 +64,14 @@ def _depth(row: Row) -> int:
 
 def _origin(row: Row, witness: Mapping[str, Any], owners: Mapping[str, Row]) -> str:
     """The key of the witness that explains this one, as far as a broken law of no weaker level has it."""
-    found = owners.get(witness.get("from") or "")
-    if found is not None and _strong(found, row):
-        return str(witness["from"])
+    key = str(witness["key"])
+    seen = {key}
+    while (found := owners.get(witness.get("from") or "")) is not None and _strong(found, row):
+        origin = str(witness["from"])
+        if origin in seen:
+            return key  # a circle explains nothing
+        seen.add(origin)
+        witness = next(w for w in _witnesses(found) if w["key"] == origin)
     return str(witness["key"])
 
 
