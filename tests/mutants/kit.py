@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance import law as laws
+from lineage_conformance import needs
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law, Verdict
+from lineage_conformance.program import Program
+from lineage_conformance.session import Declared
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
 from pytest_lineage.run.causes import fold
@@ -77,15 +80,22 @@ def load() -> list[Mutant]:
     return MUTANTS
 
 
-def judge_all(make: Callable[[Space], Any], face: Face = "sync") -> dict[str, Outcome]:
+def judge_all(
+    make: Callable[[Space], Any], face: Face = "sync", declared: Declared | None = None
+) -> dict[str, Outcome]:
     """Every applicable law about a saver alone (no graph), one face, quick profile, in their order."""
+    limits = declared.limits.keys() if declared else set()
+
+    def rules_out(law: Law, program: Program, face: Face) -> str | None:
+        return next((f"declared limit {limit}" for limit in needs.limits(program) & limits), None)
+
     loop = Loop()
 
     def opener(key: int) -> Handle:
         return Handle(make(Space.named(f"{id(loop)}-{key}")), loop)
 
-    stores = Stores(opener, lambda key: Space.forget(f"{id(loop)}-{key}"))
-    judge = Judge(stores)
+    stores = Stores(opener, lambda key: Space.forget(f"{id(loop)}-{key}"), declared)
+    judge = Judge(stores, rules_out=rules_out)
     outcomes: dict[str, Outcome] = {}
     try:
         for item in laws.all_laws("saver"):
