@@ -16,7 +16,6 @@ from lineage_conformance import blame
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.law import Law, Verdict
-from lineage_conformance.program import Program
 from lineage_conformance.session import Declared, Diff, Session, Trace
 from lineage_conformance.shrink import shrink
 from lineage_conformance.witness import Witness, embeds, key, shown, signature
@@ -147,7 +146,7 @@ class Judge:
 
     `beat` is told the case and the step before each step; `making` is called now and then while the suite makes
     cases, which is nobody's time but its own. `referee` makes the strict reference that a breach is tried on.
-    `rules_out` says why a program asks for what the target does not promise or have on a face.
+    `rules_out` says why a case asks for what the target does not promise or have on a face.
     """
 
     def __init__(
@@ -157,7 +156,7 @@ class Judge:
         beat: Callable[[Any, int], None] = lambda case, step: None,
         referee: Callable[[], Any] | None = None,
         making: Callable[[], None] = lambda: None,
-        rules_out: Callable[[Law, Program, Face], str | None] = lambda law, program, face: None,
+        rules_out: Callable[[Law, Any, Face], str | None] = lambda law, case, face: None,
     ) -> None:
         self.stores, self.profile, self._beat, self.referee = stores, profile, beat, referee
         self._making, self._rules_out = making, rules_out
@@ -172,7 +171,7 @@ class Judge:
         failing: list[tuple[Any, Trace]] = []
         left_out: dict[str, None] = {}
         for case in law.programs:
-            why = self._rules_out(law, case, face) if isinstance(case, Program) else None
+            why = self._rules_out(law, case, face)
             if why is not None:
                 left_out[why] = None
             elif case not in skip:
@@ -327,8 +326,7 @@ class Judge:
             self._traces[which] = [
                 (case, self.run(law, case, face))
                 for case in strategies.programs(law.focus, count, self._making)
-                if case not in skip
-                and not (isinstance(case, Program) and self._rules_out(law, case, face))
+                if case not in skip and not self._rules_out(law, case, face)
             ]
         return self._traces[which]
 

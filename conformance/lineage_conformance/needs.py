@@ -23,6 +23,7 @@ from lineage_conformance.program import (
     Together,
     Writes,
 )  # fmt: skip
+from lineage_conformance.scenario import Scenario
 
 Place = tuple[str, str]
 """Thread and namespace, as a program names them."""
@@ -82,10 +83,15 @@ def _is_plain(text: str) -> bool:
     return bool(_PLAIN.fullmatch(text) or _ENGINE.fullmatch(text))
 
 
-def limits(program: Program) -> frozenset[str]:
-    """The declared limits under which nothing is promised about a program."""
-    found = {"history"} if _asks_older(program) else set()
-    for op in program.walk():
+def limits(case: Any) -> frozenset[str]:
+    """The declared limits under which nothing is promised about a program, or about a scenario of a graph."""
+    if isinstance(case, Scenario):
+        older = any(act.at not in ("", "head") or act.op == "bulk" for act in case.acts)
+        return frozenset({"history"} if older or case.shape.delta else ())
+    if not isinstance(case, Program):
+        return frozenset()
+    found = {"history"} if _asks_older(case) else set()
+    for op in case.walk():
         if getattr(op, "handle", 0):
             found.add("handles")
         if isinstance(op, List) and op.filter is not None:
@@ -102,14 +108,20 @@ def limits(program: Program) -> frozenset[str]:
     return frozenset(found)
 
 
-def reopens(program: Program) -> bool:
-    """Whether a program needs a store that can be opened a second time."""
-    return any(isinstance(op, Reopen) or getattr(op, "handle", 0) for op in program.walk())
+def reopens(case: Any) -> bool:
+    """Whether a program or scenario needs a store that can be opened a second time."""
+    if isinstance(case, Scenario):
+        return any(act.op == "reopen" for act in case.acts)
+    ops = case.walk() if isinstance(case, Program) else ()
+    return any(isinstance(op, Reopen) or getattr(op, "handle", 0) for op in ops)
 
 
-def operations(program: Program) -> frozenset[str]:
-    """The optional methods that a program calls."""
-    return frozenset(METHODS[op.name] for op in program.walk() if op.name in METHODS)
+def operations(case: Any) -> frozenset[str]:
+    """The optional methods that a program or scenario calls."""
+    if isinstance(case, Scenario):
+        return frozenset({"delete_thread"} if any(a.op == "delete" for a in case.acts) else ())
+    ops = case.walk() if isinstance(case, Program) else ()
+    return frozenset(METHODS[op.name] for op in ops if op.name in METHODS)
 
 
 def _asks_older(program: Program) -> bool:

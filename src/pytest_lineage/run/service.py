@@ -17,7 +17,6 @@ from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Loop, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law, Verdict
-from lineage_conformance.program import Program
 from lineage_conformance.raised import Raised
 from lineage_conformance.session import Declared
 from lineage_conformance.witness import Witness, key
@@ -252,14 +251,14 @@ class Service:
     def _limit(self, limit: str) -> str:
         return f"declared limit {limit}: {self.target.limits[limit]}"
 
-    def _not_promised(self, law: Law, program: Program, face: Face) -> str | None:
-        """Why a program asks for what the target does not promise, or has not; None where it does not."""
-        for limit in sorted(needs.limits(program) & self.target.limits.keys()):
+    def _not_promised(self, law: Law, case: Any, face: Face) -> str | None:
+        """Why a case asks for what the target does not promise, or has not; None where it does not."""
+        for limit in sorted(needs.limits(case) & self.target.limits.keys()):
             return self._limit(limit)
-        if needs.reopens(program) and not self.opener.takes_store:
+        if needs.reopens(case) and not self.opener.takes_store:
             return "the factory takes no store, so it cannot be opened twice"
         writer, reader = halves(face)
-        for operation in sorted(needs.operations(program)):
+        for operation in sorted(needs.operations(case)):
             if operation in self.target.unsupported:
                 return f"{operation} is declared unsupported: {self.target.unsupported[operation]}"
             half = reader if operation == "get_delta_channel_history" else writer
