@@ -65,6 +65,8 @@ def before_checkpoint() -> Iterator[Program]:
     """Writes that arrive before their checkpoint is put are there once it is."""
     yield program(Writes(1, items=(("a", "early"),)), Put(1), Get(1))
     yield program(Put(1), Writes(2, items=(("a", "early"),)), Put(2, 1), Get(2))
+    # While one checkpoint is still being stored, tasks of the next step may write already.
+    yield program(Put(1), Writes(3, items=(("a", "early"),)), Put(2, 1), Put(3, 2), Get(3))
 
 
 @law(
