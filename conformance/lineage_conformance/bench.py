@@ -30,13 +30,20 @@ class Bench:
         self.face, self.beat, self.referee = face, beat, referee
         self.writer, self.reader = halves(face)
         self._opener, self._handles = opener, handles
+        self._watcher: Callable[[Any], Any] = lambda saver: saver
         self.nonce = f"{next(_numbers):04x}{uuid.uuid4().hex[:8]}"
 
     def handle(self, number: int = 0) -> Handle:
         """Handle `number` on the store, opened when it is first asked for."""
         if number not in self._handles:
-            self._handles[number] = self._opener()
+            made = self._opener()
+            self._watcher(made.saver)
+            self._handles[number] = made
         return self._handles[number]
+
+    def watch(self, watcher: Callable[[Any], Any]) -> None:
+        """Show what is opened from now on to `watcher`, each saver before it is used, e.g. to a recorder."""
+        self._watcher = watcher
 
     @property
     def subject(self) -> Any:

@@ -1,0 +1,219 @@
+"""Which laws about the saver a failing graph breaks: its calls are recorded and judged next to the model.
+
+The scenario is run once more under a recorder, on a fresh store; the recorded program is run by a session on
+another one. What differs there is the saver's doing, not the graph's. A law is a suspect if its lens sees one of
+these differences and the recording does what each of the law's own programs does (a law about copies of threads is
+none where no thread was copied).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from lineage_conformance import law as laws
+from lineage_conformance import made, zoo
+from lineage_conformance.canon import ABSENT
+from lineage_conformance.handles import Face
+from lineage_conformance.law import Law
+from lineage_conformance.program import Op, Program, Put, Writes, default_of
+from lineage_conformance.recorder import Recording
+from lineage_conformance.session import Diff
+from lineage_conformance.shrink import shrink
+
+if TYPE_CHECKING:
+    from lineage_conformance.judge import Stores
+
+SHRINKS = 80
+"""Most replays that making the recorded program smaller may cost."""
+
+_SHOWN = 20
+_TELLING = (
+    "via", "scribble", "watch", "whole", "handle", "versions", "inner", "filter", "before", "limit",
+)  # fmt: skip
+"""Fields that a program sets because its law is about them."""
+
+_WEAK = frozenset({"odd name", "odd value", "two threads"})
+"""What programs do besides: it can rule a law out, and never speaks for one."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.:|#-]*")
+
+_PLACES = tuple(
+    (kind, tuple(path.split(".")))
+    for kind, paths in {
+        "get": "found config parent_config channel_values.a channel_versions.a versions_seen.a id "
+        "pending_writes.0.2 writes_order metadata.step metadata.k reserved_metadata.k lost.channel_values.a",
+        "list": "rows order row.found row.parent_config row.channel_values.a row.pending_writes.0.2 row.metadata.k",
+        "put": "returned arguments",
+        "writes": "arguments",
+        "delta_history": "history.a.seed history.a.writes",
+    }.items()
+    for path in paths.split()
+)
+"""Places in which savers go wrong: how many of them a lens sees says how much a law is about."""
+
+
+def evidence(
+    stores: Stores,
+    law: Law,
+    face: Face,
+    case: Any,
+    beat: Callable[[int], None] = lambda step: None,
+    referee: Callable[[], Any] | None = None,
+) -> dict[str, Any] | None:
+    """What the calls of a failing case show, as JSON data; None if they show nothing that is the saver's doing.
+
+    ``laws``: ids, the likeliest first. ``program``: the smallest that the first of them breaks. ``differences``: of
+    that program. ``again``: False if only the recording itself shows it (something raised, and not again). ``notes``.
+    """
+    tape = record(stores, law, face, case, beat, referee)
+    program = tape.program(f"the calls of {law.id}")
+    stores.renew()
+    found, again = stores.session(face, beat).run(program).diffs, True
+    if not found:
+        found, again = tape.raised, False
+    named = suspects(program, found)
+    if not named:
+        return None
+    small = program
+    if again:
+        wanted = next(diff for diff in found if any(item.lens(diff) for item in named))
+
+        def shown(candidate: Program) -> list[Diff]:
+            diffs = stores.session(face, beat).run(candidate).diffs
+            return [d for d in diffs if d.kind == wanted.kind and d.path[:1] == wanted.path[:1]]
+
+        small = shrink(program, lambda candidate: bool(shown(candidate)), SHRINKS)
+        stores.renew()
+        left = shown(small)
+        small, found = (small, left) if left else (program, found)
+    nearest = suspects(small, found)
+    return {
+        "laws": list(dict.fromkeys(item.id for item in (*nearest, *named))),
+        "program": small.to_json(),
+        "differences": [_told(diff) for diff in found[:_SHOWN]],
+        "again": again,
+        "notes": list(tape.notes),
+    }
+
+
+def record(
+    stores: Stores,
+    law: Law,
+    face: Face,
+    case: Any,
+    beat: Callable[[int], None] = lambda step: None,
+    referee: Callable[[], Any] | None = None,
+) -> Recording:
+    """Run a case of a law that has a check once more, on a fresh store, and record what reaches the saver."""
+    assert law.check is not None
+    stores.renew()
+    bench, tape = stores.bench(face, beat, referee), Recording()
+    bench.watch(tape.attach)
+    try:
+        for _ in law.check(bench, case):
+            pass
+    finally:
+        tape.detach()
+    return tape
+
+
+def suspects(program: Program, found: list[Diff]) -> list[Law]:
+    """The laws about the saver alone that see one of the differences, the likeliest first.
+
+    That is the one that sees the earliest, then the one whose own programs do most of what this one does, then
+    the one that sees the least besides.
+    """
+    did = features(program)
+    ranked = []
+    for item in laws.all_laws("saver"):
+        if item.referee or item.check is not None or item.not_applicable() is not None:
+            continue
+        first = next((diff for diff in found if item.lens(diff)), None)
+        if first is not None and _needed(item.id) <= did:
+            always = first.path[:1] in (("raises",), ("found",))  # every lens sees these
+            breadth = 0 if always else _breadth(item.id)
+            ranked.append(((first.op, -len(_needed(item.id) - _WEAK), breadth), item))
+    return [item for _, item in sorted(ranked, key=lambda entry: entry[0])]
+
+
+def features(program: Program) -> frozenset[str]:
+    """What a program does, in words that laws can be told apart by."""
+    return frozenset(_features(program))
+
+
+def _features(program: Program) -> Iterator[str]:
+    put: set[tuple[Any, ...]] = set()
+    threads: set[str] = set()
+    for op in program.walk():
+        yield op.name
+        yield from _set(op)
+        if isinstance(op, Put):
+            if any(p[:3] == (op.thread, op.ns, op.id) for p in put):
+                yield "put twice"
+            if any(p[:2] == (op.thread, op.ns) and p[3] == op.parent for p in put):
+                yield "fork"
+            put.add((op.thread, op.ns, op.id, op.parent))
+            if op.ns:
+                yield "put in a namespace"
+        if any(not _PLAIN.fullmatch(text) for text in _names(op)):
+            yield "odd name"
+        if zoo.names_in(_values(op)) or any(made.imports(_values(op))):
+            yield "odd value"
+        thread = getattr(op, "thread", None)
+        if thread is not None:
+            threads.add(thread)
+    if len(threads) > 1:
+        yield "two threads"
+
+
+def _names(op: Op) -> Iterator[str]:
+    """The texts that an operation names things by."""
+    found = [getattr(op, name, None) for name in ("thread", "ns", "task", "target")]
+    yield from (text for text in found if text is not None)
+    if isinstance(op, Put):
+        yield from (*op.set, *op.empty)
+    if isinstance(op, Writes):
+        yield from (channel for channel, _ in op.items)
+
+
+def _values(op: Op) -> Any:
+    """What an operation stores."""
+    if isinstance(op, Writes):
+        return [value for _, value in op.items]
+    return [dict(op.set), dict(op.meta or {})] if isinstance(op, Put) else []
+
+
+def _set(op: Op) -> Iterator[str]:
+    for field in dataclasses.fields(op):
+        if field.name in _TELLING and getattr(op, field.name) != default_of(field):
+            yield f"{op.name}.{field.name}"
+
+
+@functools.cache
+def _needed(id: str) -> frozenset[str]:
+    """What every program of a law does; looking is not counted, for there are several ways to look."""
+    every = [features(case) for case in laws.get(id).programs]
+    shared = frozenset.intersection(*every) if every else frozenset()
+    return shared - {"get", "list"}
+
+
+@functools.cache
+def _breadth(id: str) -> int:
+    lens = laws.get(id).lens
+    return sum(lens(Diff(0, kind, path, "x", "y")) for kind, path in _PLACES)
+
+
+def _told(diff: Diff) -> dict[str, Any]:
+    """A difference as JSON data."""
+    expected, got = (repr(ABSENT) if side is ABSENT else side for side in (diff.expected, diff.got))
+    return {
+        "op": diff.op,
+        "at": diff.where,
+        "path": list(diff.path),
+        "expected": expected,
+        "got": got,
+    }
