@@ -92,7 +92,8 @@ TABLE: tuple[tuple[str, tuple[Any, ...], tuple[Diff, ...], str, tuple[str, ...]]
      (Diff(2, "get", ("pending_writes", "0", "2"), 1, 2),), "writes.", ("values.", "copy.", "fork.")),
     ("filter", (Put(1), List(filter={"step": 1})),
      (Diff(1, "list", ("rows",), ["t#1"], []),), "list.", ("copy.", "fork.", "values.")),
-    ("lost", BASE, (Diff(1, "get", ("found",), "a checkpoint", "nothing"),), "put.is-readable", ("copy.", "durability.")),
+    ("lost", BASE, (Diff(1, "get", ("found",), "a checkpoint", "nothing"),),
+     "put.is-readable", ("copy.", "durability.")),
 )  # fmt: skip
 
 

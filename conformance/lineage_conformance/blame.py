@@ -54,11 +54,12 @@ def _referee(judge: Judge, law: Law) -> tuple[Callable[[], Any] | None, str]:
         return judge.referee, "the strict reference"
     if law.check is not None:
         return None, ""
-    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.checkpoint import memory
 
-    if any(type(handle.saver) is InMemorySaver for handle in judge.stores.handles.values()):
+    own = getattr(memory, "InMemorySaver", None) or memory.MemorySaver  # its name before 2.0.10
+    if any(type(handle.saver) is own for handle in judge.stores.handles.values()):
         return judge.referee, "the strict reference"
-    return InMemorySaver, "InMemorySaver"
+    return own, own.__name__
 
 
 def _shows(judge: Judge, law: Law, face: Face, witness: Witness, make: Callable[[], Any]) -> bool:

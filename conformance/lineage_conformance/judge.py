@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineage_conformance import blame
+from lineage_conformance import blame, suspects
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.law import Law, Verdict
@@ -267,6 +267,10 @@ class Judge:
         if outcome.verdict is Verdict.BROKEN and law.check is not None:
             cases = [outcome.program, *(case for case, _ in failing)]
             outcome.shows = blame.shows(self, law, face, cases, self._broken.get(face, []))
+            if law.referee:
+                outcome.recorded = suspects.evidence(
+                    self.stores, law, face, outcome.program, referee=self.referee
+                )
             self._broken.setdefault(face, []).append(law)
 
     def _witness(

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from lineage_conformance import law as laws
 from lineage_conformance import made, zoo
-from lineage_conformance.canon import ABSENT
 from lineage_conformance.handles import Face
 from lineage_conformance.law import Law
-from lineage_conformance.program import Op, Program, Put, Writes, default_of
+from lineage_conformance.program import OPS, Op, Program, Put, Writes, default_of
 from lineage_conformance.recorder import Recording
 from lineage_conformance.session import Diff
 from lineage_conformance.shrink import shrink
+from lineage_conformance.witness import key, shown
 
 if TYPE_CHECKING:
     from lineage_conformance.judge import Stores
 
-SHRINKS = 80
+SHRINKS = 120
 """Most replays that making the recorded program smaller may cost."""
 
 _SHOWN = 20
@@ -36,8 +36,10 @@ _TELLING = (
 )  # fmt: skip
 """Fields that a program sets because its law is about them."""
 
-_WEAK = frozenset({"odd name", "odd value", "two threads"})
-"""What programs do besides: it can rule a law out, and never speaks for one."""
+_WEAK = frozenset({"put", "writes", "odd name", "odd value", "two threads"})
+"""What programs do in any case, or besides: it can rule a law out, and never speaks for one."""
+
+_OPS = frozenset(OPS) - {"put", "writes", "get", "list", "delta_history"}
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:|#-]*")
 
@@ -66,8 +68,9 @@ def evidence(
 ) -> dict[str, Any] | None:
     """What the calls of a failing case show, as JSON data; None if they show nothing that is the saver's doing.
 
-    ``laws``: ids, the likeliest first. ``program``: the smallest that the first of them breaks. ``differences``: of
-    that program. ``again``: False if only the recording itself shows it (something raised, and not again). ``notes``.
+    ``laws``: ids, the likeliest first. ``program``: the smallest that shows the earliest difference that one of them
+    sees. ``differences``: of that program. ``keys``: of the witness that it is. ``again``: False if only the
+    recording itself shows it (something raised, and not again). ``notes``: what the program cannot say.
     """
     tape = record(stores, law, face, case, beat, referee)
     program = tape.program(f"the calls of {law.id}")
@@ -82,19 +85,20 @@ def evidence(
     if again:
         wanted = next(diff for diff in found if any(item.lens(diff) for item in named))
 
-        def shown(candidate: Program) -> list[Diff]:
+        def differing(candidate: Program) -> list[Diff]:
             diffs = stores.session(face, beat).run(candidate).diffs
             return [d for d in diffs if d.kind == wanted.kind and d.path[:1] == wanted.path[:1]]
 
-        small = shrink(program, lambda candidate: bool(shown(candidate)), SHRINKS)
+        small = shrink(program, lambda candidate: bool(differing(candidate)), SHRINKS)
         stores.renew()
-        left = shown(small)
+        left = differing(small)
         small, found = (small, left) if left else (program, found)
     nearest = suspects(small, found)
     return {
         "laws": list(dict.fromkeys(item.id for item in (*nearest, *named))),
+        "keys": [key(small, found[0])] if again else [],
         "program": small.to_json(),
-        "differences": [_told(diff) for diff in found[:_SHOWN]],
+        "differences": [shown(diff) for diff in found[:_SHOWN]],
         "again": again,
         "notes": list(tape.notes),
     }
@@ -195,25 +199,16 @@ def _set(op: Op) -> Iterator[str]:
 
 @functools.cache
 def _needed(id: str) -> frozenset[str]:
-    """What every program of a law does; looking is not counted, for there are several ways to look."""
+    """What every program of a law does; looking is not counted, for there are several ways to look.
+
+    Where an operation says what the law is about, what was put before it does not matter.
+    """
     every = [features(case) for case in laws.get(id).programs]
-    shared = frozenset.intersection(*every) if every else frozenset()
-    return shared - {"get", "list"}
+    shared = (frozenset.intersection(*every) if every else frozenset()) - {"get", "list"}
+    return shared & _OPS if shared & _OPS else shared
 
 
 @functools.cache
 def _breadth(id: str) -> int:
     lens = laws.get(id).lens
     return sum(lens(Diff(0, kind, path, "x", "y")) for kind, path in _PLACES)
-
-
-def _told(diff: Diff) -> dict[str, Any]:
-    """A difference as JSON data."""
-    expected, got = (repr(ABSENT) if side is ABSENT else side for side in (diff.expected, diff.got))
-    return {
-        "op": diff.op,
-        "at": diff.where,
-        "path": list(diff.path),
-        "expected": expected,
-        "got": got,
-    }
