@@ -36,19 +36,14 @@ def run(options: argparse.Namespace) -> int:
     if options.lock and options.check:
         raise UsageError("--lock and --check exclude each other")
     pinned = _pinned(options.check)
-    path = (
+    if options.lock and not Path(options.lock).exists():
         writable(options.lock, "--lock")
-        if options.lock and not Path(options.lock).exists()
-        else None
-    )
     postgres = Postgres()
     made = []
     try:
         for text in options.target or ["memory"]:
             made.append(_take(text, options, postgres))
     except Unusable as error:
-        if path is not None and not path.stat().st_size:
-            path.unlink()
         note(f"error: {error}")
         return 2
     except SuiteFault as error:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from pytest_lineage.cli.common import UsageError, note, writable
@@ -69,14 +68,11 @@ def run(options: argparse.Namespace) -> int:
         options.target, options.thread, options.namespace,
         None if options.around else options.limit, options.values, options.op_limit,
     )  # fmt: skip
-    new = options.output is not None and not Path(options.output).exists()
     output = writable(options.output, "--output")
     try:
         thread, about = asking.read(asked)
         text = _drawn(options, thread, about)
     except (Unusable, asking.Missing, SuiteFault) as error:
-        if output is not None and new:
-            output.unlink()
         return _failed(error, options.target, 3 if isinstance(error, SuiteFault) else 2)
     if output is None:
         sys.stdout.write(text)
