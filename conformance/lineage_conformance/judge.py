@@ -18,7 +18,7 @@ from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.law import Law, Verdict
 from lineage_conformance.session import Declared, Diff, Session, Trace
 from lineage_conformance.shrink import shrink
-from lineage_conformance.witness import Witness, embeds, key, shown, signature
+from lineage_conformance.witness import Witness, embeds, key, sentence, shown, signature
 
 EXAMPLES = {"quick": 0, "default": 25, "deep": 1000}
 """Generated programs per strategy and face, by profile. Quick replays the corpus alone."""
@@ -182,6 +182,10 @@ class Judge:
             for case, trace in self._generated(law, face, skip):
                 if self._count(law, case, trace, outcome, failing):
                     break
+        if not outcome.examples and not skip:
+            return Outcome(
+                Verdict.NOT_APPLICABLE, "no case of it can be made with what is installed"
+            )
         if failing:
             self._accuse(law, face, failing, outcome)
         elif law.check is None and not outcome.observations + outcome.refused:
@@ -338,16 +342,3 @@ class Judge:
 def _first(found: list[Diff], wanted: tuple[str, ...]) -> list[Diff]:
     """The differences, one of the wanted kind before the others."""
     return sorted(found, key=lambda diff: signature(diff) != wanted)
-
-
-def sentence(diff: Diff) -> str:
-    """One line that says what differed."""
-    if diff.path[:1] == ("raises",):
-        return f"{diff.kind} raised {diff.got}"
-    data = shown(diff)
-    return f"{diff.where}: expected {_brief(data['expected'])}, got {_brief(data['got'])}"
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else text[:117] + "..."

@@ -30,19 +30,36 @@ from lineage_conformance.program import (
 LIMIT = 200
 """Most replays that one shrink may cost."""
 
-SECONDS = 10.0
+SECONDS = 20.0
 """Longest time that one shrink may take: a saver behind a slow network answers few replays."""
 
 _KEEP = ("id", "thread", "ops", "inner", "lenient")
+
+
+TIDY = 30
+"""Most replays for giving a small program its usual names."""
 
 
 def shrink(
     case: Any, still: Callable[[Any], bool], limit: int = LIMIT, seconds: float = SECONDS
 ) -> Any:
     """The smallest case found for which `still` answers True (it does for `case`)."""
+    small = _descend(case, lambda c: c.smaller(), still, limit, seconds)
+    return (
+        _descend(small, witness.tidier, still, TIDY, seconds) if type(small) is Program else small
+    )
+
+
+def _descend(
+    case: Any,
+    steps: Callable[[Any], Iterator[Any]],
+    still: Callable[[Any], bool],
+    limit: int,
+    seconds: float,
+) -> Any:
     tried, end = 0, time.monotonic() + seconds
     while True:
-        for candidate in case.smaller():
+        for candidate in steps(case):
             if tried >= limit or time.monotonic() > end:
                 return case
             tried += 1
@@ -101,7 +118,6 @@ def _smaller(program: Program) -> Iterator[Program]:
     for index in range(len(ops)):
         for simpler in _simpler(ops[index]):
             yield dataclasses.replace(program, ops=(*ops[:index], simpler, *ops[index + 1 :]))
-    yield from witness.smaller_names(program)
 
 
 def _instead(op: Op) -> Iterator[tuple[Op, ...]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ class Witness:
         return {
             "key": self.key,
             "from": self.origin or None,
+            "reason": sentence(self.diffs[0]),
             "program": self.case.to_json(),
             "differences": [shown(diff) for diff in self.diffs[:20]],
         }
@@ -53,6 +54,19 @@ def shown(diff: Diff) -> dict[str, Any]:
         "expected": repr(ABSENT) if diff.expected is ABSENT else diff.expected,
         "got": repr(ABSENT) if diff.got is ABSENT else diff.got,
     }
+
+
+def sentence(diff: Diff) -> str:
+    """One line that says what differed."""
+    if diff.path[:1] == ("raises",):
+        return f"{diff.kind} raised {diff.got}"
+    data = shown(diff)
+    return f"{diff.where}: expected {_brief(data['expected'])}, got {_brief(data['got'])}"
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
 
 
 _NAMED = ("channel_values", "channel_versions", "versions_seen", "pending_writes", "history")
@@ -97,53 +111,68 @@ def key(case: Any, diff: Diff) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
 
 
-def normal(program: Program) -> Program:
+PARTS = ("id", "thread", "ns", "task", "channel", "key")
+"""What the normal form renames."""
+
+
+def normal(program: Program, parts: tuple[str, ...] = PARTS) -> Program:
     """The program with checkpoints numbered from 1 in their order, and plain names in order of appearance."""
     ids = sorted({n for op in walk(program.ops) for n in _numbers(op)})
-    threads = _plain(program, "thread", ("t", "u", "v", "w"))
-    namespaces = _plain(program, "ns", ("child", "child2", "child3"), keep=("", None))
-    tasks = _plain(program, "task", tuple(f"task-{n}" for n in range(1, 9)))
-    channels = _plain_channels(program)
-    keys = _plain_keys(program)
-    rank = {number: place for place, number in enumerate(ids, 1)}
+    tables: dict[str, dict[Any, Any]] = {
+        "id": {number: place for place, number in enumerate(ids, 1)},
+        "thread": _plain(program, "thread", ("t", "u", "v", "w")),
+        "ns": _plain(program, "ns", ("child", "child2", "child3"), keep=("", None)),
+        "task": _plain(program, "task", tuple(f"task-{n}" for n in range(1, 9))),
+        "channel": _plain_channels(program),
+        "key": _plain_keys(program),
+    }
+    known = {part: tables[part] for part in parts}
+
+    def one(part: str, text: Any) -> Any:
+        return known.get(part, {}).get(text, text)
 
     def renamed(op: Op) -> Op:
         changes: dict[str, Any] = {}
         for f in dataclasses.fields(op):
-            value = getattr(op, f.name)
-            if f.name in ("id", "parent", "before") and value is not None:
-                changes[f.name] = rank[value]
-            elif f.name in ("thread", "target"):
-                changes[f.name] = threads.get(value, value)
-            elif f.name == "threads":
-                changes[f.name] = tuple(threads.get(item, item) for item in value)
-            elif f.name == "ns":
-                changes[f.name] = namespaces.get(value, value)
-            elif f.name == "task":
-                changes[f.name] = tasks.get(value, value)
-            elif f.name in ("ops", "inner"):
+            value, part = getattr(op, f.name), _PART_OF.get(f.name)
+            if f.name in ("ops", "inner"):
                 changes[f.name] = tuple(renamed(inner) for inner in value)
-            elif f.name in _META and value is not None:
-                changes[f.name] = {keys.get(k, k): v for k, v in value.items()}
-            elif f.name == "set":
-                changes[f.name] = {channels.get(k, k): v for k, v in value.items()}
-            elif f.name in ("empty", "drop", "channels"):
-                changes[f.name] = tuple(channels.get(k, k) for k in value)
             elif f.name == "items":
-                changes[f.name] = tuple((channels.get(k, k), v) for k, v in value)
+                changes[f.name] = tuple((one("channel", k), v) for k, v in value)
+            elif part is None or value is None:
+                continue
+            elif isinstance(value, tuple):
+                changes[f.name] = tuple(one(part, item) for item in value)
+            elif isinstance(value, Mapping):
+                changes[f.name] = {one(part, k): v for k, v in value.items()}
+            else:
+                changes[f.name] = one(part, value)
         return dataclasses.replace(op, **changes)
 
     return Program(tuple(renamed(op) for op in program.ops))
 
 
-def smaller_names(program: Program) -> Iterator[Program]:
-    """The program in its normal form, and nearer to it by one step: what shrinking tries last."""
+_PART_OF = {
+    "id": "id", "parent": "id", "before": "id", "thread": "thread", "target": "thread",
+    "threads": "thread", "ns": "ns", "task": "task", "set": "channel", "empty": "channel",
+    "drop": "channel", "channels": "channel", "meta": "key", "extra": "key", "tags": "key",
+    "filter": "key",
+}  # fmt: skip
+
+
+def tidier(program: Program) -> Iterator[Program]:
+    """The program in its normal form, and nearer to it: one part of it, then one name."""
     best = normal(program)
-    if best.ops != program.ops:
-        yield best
-        for name in ("thread", "ns", "task"):
-            for old, new in _pairs(program, best, name):
-                yield _with(program, name, old, new)
+    if best.ops == program.ops:
+        return
+    yield best
+    for part in PARTS:
+        made = normal(program, (part,))
+        if made.ops != program.ops:
+            yield made
+    for name in ("thread", "ns", "task"):
+        for old, new in _pairs(program, best, name):
+            yield _with(program, name, old, new)
 
 
 def embeds(small: Any, big: Any) -> bool:
@@ -166,7 +195,7 @@ def embeds(small: Any, big: Any) -> bool:
     return [b for _, b in pairs] == sorted(b for _, b in pairs)
 
 
-_FREE = ("id", "thread", "ns", "task", "lenient", "target", "threads")
+_FREE = ("id", "task", "lenient", "target", "threads")
 _PARTS = ("set", "items", "empty", "drop", "meta", "extra", "tags", "path", "seen")
 
 
@@ -181,7 +210,7 @@ def _like(op: Op, other: Op, ids: dict[int, int]) -> bool:
                 return False
             if mine is not None and ids.get(mine, theirs) != theirs:
                 return False
-        elif f.name == "ns":
+        elif f.name in ("ns", "thread"):
             if (mine is None) != (theirs is None) or (mine == "") != (theirs == ""):
                 return False
         elif f.name in _PARTS:
@@ -263,4 +292,4 @@ def _with(program: Program, name: str, old: str, new: str) -> Program:
     return Program(tuple(changed(op) for op in program.ops))
 
 
-__all__ = ["Witness", "embeds", "key", "normal", "signature", "smaller_names"]
+__all__ = ["Witness", "embeds", "key", "normal", "signature", "tidier"]

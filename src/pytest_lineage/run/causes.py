@@ -133,3 +133,4 @@ def _put_first(row: Row, mine: Sequence[int]) -> None:
     found = row.evidence["witnesses"]
     found.insert(0, found.pop(mine[0]))
     row.evidence.update(program=found[0]["program"], differences=found[0]["differences"])
+    row.reason = found[0].get("reason") or row.reason
