@@ -15,7 +15,7 @@ SLOW = (
     "test_branching_laws", "test_bump", "test_delta_laws", "test_handover", "test_plugin_runs",
     "test_page_backends", "test_plugin_xdist", "test_printed_commands", "test_recorded",
     "test_reference_transfer_stores", "test_repro_real",
-    "test_report_script", "test_rollback_agents", "test_rollback_laws",
+    "test_report_script", "test_rollback_agents", "test_rollback_laws", "test_script_targets",
     "test_show",
     "test_transfer_laws",
 )  # fmt: skip

@@ -131,7 +131,9 @@ def _load_file(path: Path) -> ModuleType:
     return module
 
 
-def _from_langgraph_json(path: Path, kind: str) -> Target:
+def reference(path: Path) -> str:
+    """The checkpointer that a ``langgraph.json`` names. Raises `TargetError` where it names none."""
+    path = path.expanduser()
     if path.is_dir():
         path = path / "langgraph.json"
     try:
@@ -141,16 +143,21 @@ def _from_langgraph_json(path: Path, kind: str) -> Target:
     except ValueError as error:
         raise TargetError(f"{path}: is no JSON: {error}") from None
     checkpointer = data.get("checkpointer") if isinstance(data, dict) else None
-    reference = checkpointer.get("path") if isinstance(checkpointer, dict) else None
-    if not isinstance(reference, str):
+    found = checkpointer.get("path") if isinstance(checkpointer, dict) else None
+    if not isinstance(found, str):
         raise TargetError(
             f"{path}: has no checkpointer.path; add one, or name the factory: ./file.py:factory"
         )
-    folder = path.resolve().parent
+    return found
+
+
+def _from_langgraph_json(path: Path, kind: str) -> Target:
+    named = reference(path)
+    folder = path.expanduser().resolve().parent
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    where, _, attribute = reference.rpartition(":")
-    full = f"{folder / where}:{attribute}" if where.endswith(".py") else reference
+    where, _, attribute = named.rpartition(":")
+    full = f"{folder / where}:{attribute}" if where.endswith(".py") else named
     return adopt(load(full), path.name, kind)
 
 

@@ -1,7 +1,8 @@
 """Print a saved program as a stand-alone script that imports nothing of this suite.
 
-The script is at most 25 lines long (40 for a law that runs a graph) and needs langgraph-checkpoint and the saver. It
-ends with AssertionError where the fault shows and prints PASS where it does not: ready to paste into an issue.
+The script is at most 50 lines long (70 for a law that runs a graph) and needs langgraph-checkpoint and the saver. A
+module that declares its target with this package is imported without it, and thread ids are new in every run. The
+script ends with AssertionError where the fault shows and prints PASS where it does not: ready to paste into an issue.
 """
 
 from __future__ import annotations

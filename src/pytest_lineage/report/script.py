@@ -1,4 +1,4 @@
-"""A stand-alone script of at most 25 lines that shows a broken law with nothing of ours."""
+"""A stand-alone script of at most 50 lines that shows a broken law with nothing of ours."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pytest_lineage.report.scripting.tuples import CannotTell
 
 __all__ = ["Broken", "Opening", "ScriptError", "opening", "script"]
 
-MOST = 25
+MOST = 50
 """Lines of a script. A longer one is not read."""
 
-LEVELS = 5
+LEVELS = 3
 """Ways to write a script, the most readable first; see `assembled`."""
 
 
@@ -117,7 +117,6 @@ def _body(calls: Calls, plan: _Plan, what: Broken) -> None:
             call = calls.lines.pop()
             calls.say(
                 "with contextlib.suppress(Exception):  # a refusal must change nothing",
-                simple=False,
             )
             calls.say(call.text, 1)
             if number in refused:
@@ -174,4 +173,4 @@ def _scribble(calls: Calls, op: Op, what: Broken) -> None:
     for key in keys if append else keys[:-1]:
         root += f"[{int(key) if key.isdigit() else repr(key)}]"
     change = f'{root}.append("scribbled")' if append else f'{root}["scribbled"] = "later"'
-    calls.say(f"{change}  # the caller goes on using its own objects", simple=False)
+    calls.say(f"{change}  # the caller goes on using its own objects")

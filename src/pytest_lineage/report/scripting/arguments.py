@@ -21,11 +21,10 @@ Place = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the script's body; a simple one may share its row with its neighbours."""
+    """One line of the script's body."""
 
     text: str
     depth: int = 0
-    simple: bool = True
 
 
 @dataclass
@@ -54,9 +53,9 @@ class Arguments:
 
     # -- lines -----------------------------------------------------------------------------------
 
-    def say(self, text: str, deeper: int = 0, simple: bool = True) -> None:
+    def say(self, text: str, deeper: int = 0) -> None:
         """Add a line."""
-        self.lines.append(Line(text, self.depth + deeper, simple))
+        self.lines.append(Line(text, self.depth + deeper))
 
     def need(self, *imports: str) -> None:
         """Import something at the top."""
@@ -74,11 +73,11 @@ class Arguments:
         made, name = self.opening, NAMES[handle % len(NAMES)]
         note = f"  # {made.note}" if made.note and handle == 0 and "saver" in made.note else ""
         if made.manner in ("with", "async with"):
-            self.say(f"{made.manner} {made.expression} as {name}:{note}", simple=False)
+            self.say(f"{made.manner} {made.expression} as {name}:{note}")
             self.depth += 1
         else:
             wait = "await " if made.manner == "await" else ""
-            self.say(f"{name} = {wait}{made.expression}{note}", simple=not note)
+            self.say(f"{name} = {wait}{made.expression}{note}")
         for line in made.after:
             self.say(line.replace("{saver}", name))
 
@@ -96,7 +95,8 @@ class Arguments:
 
     def thread(self, label: str) -> str:
         """The thread id for a label, as source."""
-        return literal(self.prefix + label)
+        text = literal(self.prefix + label)
+        return text if self.opening.fresh else f"unique + {text}"
 
     def config(self, op: Any, id: int | None) -> str:
         """The config that an operation names."""

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from lineage_conformance import contract, zoo
 from lineage_conformance.program import Put, walk
-from pytest_lineage.report.scripting.arguments import Line
 from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.literals import WIDTH, broken
 from pytest_lineage.report.scripting.openings import Opening
 from pytest_lineage.report.scripting.subject import Broken
 
-CHECK = ("got =", "rows =", "found", "assert", "print")
-"""How the lines of the check begin."""
-
 
 def assembled(what: Broken, made: Opening, calls: Calls, level: int) -> list[str]:
     """The rows of the script.
 
-    Level 1 leaves out blank rows; 2 shortens what repeats; 3 puts short calls together; 4 does so with the
-    check as well.
+    Level 1 leaves out blank rows; 2 shortens what repeats. No row holds two statements.
     """
     hang = any(d.get("got") == "no answer" for d in what.differences)
     imports = dict.fromkeys((*made.imports, *calls.imports))
@@ -37,14 +32,13 @@ def assembled(what: Broken, made: Opening, calls: Calls, level: int) -> list[str
     lines += ["", *made.before] if made.before else []
     for name in sorted(calls.helpers):
         if name.startswith("zoo:"):
-            defines = zoo.ZOO[name[4:]].defines.splitlines()
-            lines += _together(defines) if level > 1 else defines
+            lines += zoo.ZOO[name[4:]].defines.splitlines()
     lines += ["", *_helpers(calls, what)]
     if hang:
         lines.append(
             "faulthandler.dump_traceback_later(10, exit=True)  # a hang ends here, with its stack"
         )
-    body = _joined(calls.lines, level > 3) if level > 2 else calls.lines
+    body = calls.lines
     if calls.is_async:
         lines += ["", "async def main():"]
         lines += [
@@ -66,7 +60,7 @@ def _ascii(text: str) -> str:
 
 def _imports(found: Mapping[str, None]) -> list[str]:
     plain = sorted(line.removeprefix("import ") for line in found if line.startswith("import "))
-    return ([f"import {', '.join(plain)}"] if plain else []) + sorted(
+    return [f"import {name}" for name in plain] + sorted(
         line for line in found if line.startswith("from ")
     )
 
@@ -101,27 +95,3 @@ def _helpers(calls: Calls, what: Broken) -> list[str]:
             '    return {**head, "channel_values": values, "channel_versions": versions, **more}',
         ]
     return lines
-
-
-def _together(lines: Sequence[str]) -> list[str]:
-    """The body of a class on as few rows as it takes."""
-    made: list[Line] = []
-    for line in lines:
-        text = line.lstrip()
-        made.append(Line(text, (len(line) - len(text)) // 4, not text.startswith(("@", "class"))))
-    return ["    " * line.depth + line.text for line in _joined(made)]
-
-
-def _joined(lines: Sequence[Line], check: bool = True) -> list[Line]:
-    """Neighbouring simple lines of one depth on one row, as far as they fit."""
-    joined: list[Line] = []
-    for line in lines:
-        last = joined[-1] if joined else None
-        simple = line.simple and (check or not line.text.startswith(CHECK))
-        if last and last.simple and simple and last.depth == line.depth:
-            text = f"{last.text}; {line.text}"
-            if len(text) + 4 * (line.depth + 1) <= WIDTH:
-                joined[-1] = Line(text, line.depth)
-                continue
-        joined.append(line)
-    return joined

@@ -112,7 +112,7 @@ class Calls(Arguments):
         if self.is_async:
             self.need("import asyncio")
         note = "" if self.compact else "  # the iterator stays open"
-        self.say(step + note, simple=not note)
+        self.say(step + note)
 
     def _reopen(self) -> None:
         if self.opening.manner in ("with", "async with"):
@@ -133,7 +133,7 @@ class Calls(Arguments):
         self.is_async = was
         self.say(f"calls = [{', '.join(calls)}]")
         self.say(f"gate = threading.Barrier({len(ops)})")
-        self.say(f"with ThreadPoolExecutor({len(ops)}) as pool:", simple=False)
+        self.say(f"with ThreadPoolExecutor({len(ops)}) as pool:")
         self.say("list(pool.map(lambda call: (gate.wait(), call()), calls))", 1)
 
     def _own_loop(self, ops: Sequence[Op]) -> None:
@@ -142,7 +142,7 @@ class Calls(Arguments):
         was, self.is_async, self.writer = (self.is_async, self.writer), False, "sync"
         for op in ops:
             text = self.answer(op)
-            self.say("with contextlib.suppress(Exception):  # a refusal is fine", simple=False)
+            self.say("with contextlib.suppress(Exception):  # a refusal is fine")
             self.say(text, 1)
         self.is_async, self.writer = was
 
@@ -153,5 +153,5 @@ class Calls(Arguments):
         )
         parts = ["[(channel, value)]", "task", *([literal(ops[0].path)] if ops[0].path else [])]
         config, saver = self.config(ops[0], ops[0].id), self.name(ops[0].handle)
-        self.say(f"for task, channel, value in [{pairs}]:", simple=False)
+        self.say(f"for task, channel, value in [{pairs}]:")
         self.say(self.call(self.writer, saver, "put_writes", [config, *parts]), 1)

@@ -50,10 +50,10 @@ class Check(TupleCheck):
             last -= 1
         tried = calls.lines[last:]
         del calls.lines[last:]
-        calls.say("try:", simple=False)
+        calls.say("try:")
         for line in tried:
-            calls.say(line.text, line.depth - calls.depth + 1, line.simple)
-        calls.say("except Exception as error:", simple=False)
+            calls.say(line.text, line.depth - calls.depth + 1)
+        calls.say("except Exception as error:")
         what = {"writes": "put_writes", "get": "get_tuple"}.get(self.kind, self.kind)
         calls.say(f'raise AssertionError(f"{what} must not raise, got {{error!r}}") from error', 1)
 
@@ -74,7 +74,7 @@ class Check(TupleCheck):
         assert isinstance(self.op, Mint)
         saver = self.calls.name(0)
         self.calls.say(f"minted = [{saver}.get_next_version({self.op.start!r}, None)]")
-        self.calls.say(f"for _ in range({self.op.count - 1}):", simple=False)
+        self.calls.say(f"for _ in range({self.op.count - 1}):")
         self.calls.say(f"minted.append({saver}.get_next_version(minted[-1], None))", 1)
         self.calls.say(
             "assert all(type(a) is type(b) and a < b for a, b in zip(minted, minted[1:])), "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,11 +11,16 @@ from pathlib import Path
 from typing import Any
 
 STORE = (
-    'store = types.SimpleNamespace(id="repro", path=pathlib.Path(tempfile.mkdtemp()), '
-    'dsn=os.environ.get("DSN"))'
+    'store = types.SimpleNamespace(id="repro" + uuid.uuid4().hex, dsn=os.environ.get("DSN"))',
+    "store.path = pathlib.Path(tempfile.mkdtemp())",
 )
+UNIQUE = 'unique = uuid.uuid4().hex[:8] + "-"  # so that a second run meets nothing of the first'
 _STORE_IMPORTS = ("import os", "import pathlib", "import tempfile", "import types")
 _ROWS = 'kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}'
+
+
+PACKAGE = "pytest_lineage"
+_WHY = "the file asks for it to declare a target; nothing of it is needed here"
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Opening:
     after: tuple[str, ...] = ()
     """Lines right after it is open; ``{saver}`` stands for its name."""
     note: str = ""
+    fresh: bool = True
+    """Whether it is empty each time the script begins; else thread ids begin with `UNIQUE`."""
 
     @property
     def is_async(self) -> bool:
@@ -45,7 +53,10 @@ def opening(target: str, factory: Callable[..., Any] | None = None) -> Opening:
     if target == "memory":
         return _memory()
     if target in BUILTIN:
-        return BUILTIN[target]
+        made = BUILTIN[target]
+        return _unique(replace(made, fresh=False)) if "DSN" in made.expression else made
+    if target.endswith("langgraph.json"):
+        target = _in_json(Path(target))
     where, _, attribute = target.rpartition(":")
     if not where:
         where, _, attribute = _entry_point(target).rpartition(":")
@@ -53,16 +64,79 @@ def opening(target: str, factory: Callable[..., Any] | None = None) -> Opening:
     if where.endswith(".py"):
         path = Path(where)
         folder = path.parent.as_posix()
-        imports: tuple[str, ...] = (f"from {path.stem} import {head}",)
-        before = () if folder == "." else (f"sys.path.insert(0, {folder!r})",)
-        made = Opening(
-            f"{head}{dot}{rest}()", (*(("import sys",) if before else ()), *imports), before
-        )
-        if before:  # the import must come after the path is set
-            made = replace(made, imports=("import sys",), before=(*before, *imports))
+        module, first = path.stem, () if folder == "." else (f"sys.path.insert(0, {folder!r})",)
+        source = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     else:
-        made = Opening(f"{head}{dot}{rest}()", (f"from {where} import {head}",))
-    return shaped(replace(made, note="your saver"), f"{head}{dot}{rest}", factory)
+        module, first, source = where, (), _source(factory)
+    stands = stand_in(source)
+    imports: tuple[str, ...] = (f"from {module} import {head}",)
+    before: tuple[str, ...] = ()
+    if first or stands:  # the import must come after what it needs
+        before, imports = (*stands, *first, *imports), ("import sys",)
+        imports = (*imports, "import types") if stands else imports
+    made = Opening(f"{head}{dot}{rest}()", imports, before, note="your saver", fresh=False)
+    return _unique(shaped(made, f"{head}{dot}{rest}", factory))
+
+
+def stand_in(source: str) -> tuple[str, ...]:
+    """Lines that let a module be imported where this package is not; none where it does not ask for it.
+
+    A target that a module declares is then its plain factory. Other names are there, and do nothing.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return ()
+    modules: dict[str, None] = {}
+    names: dict[str, None] = {}
+    for item in ast.walk(tree):
+        if isinstance(item, ast.ImportFrom) and _ours(item.module or "") and not item.level:
+            modules[item.module or ""] = None
+            names.update(dict.fromkeys(alias.name for alias in item.names))
+        elif isinstance(item, ast.Import):
+            modules.update({alias.name: None for alias in item.names if _ours(alias.name)})
+        elif isinstance(item, ast.Attribute) and ast.unparse(item.value) == PACKAGE:
+            names[item.attr] = None
+    if not modules:
+        return ()
+    lines = [f'ours = types.ModuleType("{PACKAGE}")  # {_WHY}']
+    lines += [f'sys.modules["{name}"] = ours' for name in dict.fromkeys((PACKAGE, *modules))]
+    lines.append("ours.target = lambda *args, **more: lambda factory: factory")
+    return (
+        *lines,
+        *(f"ours.{name} = object" for name in names if name not in ("target", "targets")),
+    )
+
+
+def _ours(module: str) -> bool:
+    return module.partition(".")[0] == PACKAGE
+
+
+def _source(factory: Any) -> str:
+    """The source of the module in which a factory is; empty where there is none to be had."""
+    factory = inspect.unwrap(getattr(factory, "factory", factory)) if factory else None
+    try:
+        return Path(inspect.getsourcefile(factory) or "").read_text(
+            encoding="utf-8", errors="replace"
+        )
+    except (TypeError, OSError):
+        return ""
+
+
+def _in_json(path: Path) -> str:
+    """What a ``langgraph.json`` names as its checkpointer, seen from here."""
+    from pytest_lineage import doors
+
+    where, colon, rest = doors.reference(path).rpartition(":")
+    return (
+        f"{(path.parent / where).as_posix()}:{rest}"
+        if where.endswith(".py")
+        else where + colon + rest
+    )
+
+
+def _unique(made: Opening) -> Opening:
+    return replace(made, imports=(*made.imports, "import uuid"), before=(*made.before, UNIQUE))
 
 
 def shaped(made: Opening, name: str, factory: Callable[..., Any] | None) -> Opening:
@@ -77,7 +151,9 @@ def shaped(made: Opening, name: str, factory: Callable[..., Any] | None) -> Open
     argument = "store" if takes_store else ""
     made = replace(made, expression=f"{name}({argument})")
     if takes_store:
-        made = replace(made, imports=(*made.imports, *_STORE_IMPORTS), before=(*made.before, STORE))
+        made = replace(
+            made, imports=(*made.imports, *_STORE_IMPORTS), before=(*made.before, *STORE)
+        )
     inner = getattr(factory, "__wrapped__", None)
     if inspect.isasyncgenfunction(factory):
         wrapped = f"contextlib.asynccontextmanager({name})({argument})"

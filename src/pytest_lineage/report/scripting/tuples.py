@@ -191,7 +191,7 @@ class TupleCheck:
         if "cid(" in text:
             self.calls.helpers.add("cid")
         if isinstance(tree, str) and not text.startswith("cid(") and is_thread(tree):
-            return literal(self.calls.prefix + tree.partition("-")[2])
+            return self.calls.thread(tree.partition("-")[2])
         return text
 
     def _value(self, tree: Any) -> str:

@@ -64,7 +64,7 @@ class Acts:
         if name not in self.threads:
             self.threads.add(name)
             self.writer.say(
-                f'{name} = {{"configurable": {{"thread_id": "{act.thread}"}}}}', simple=True
+                f'{name} = {{"configurable": {{"thread_id": {self.writer.thread(act.thread)}}}}}'
             )
         return name
 
@@ -145,7 +145,7 @@ class Acts:
             )
             return self.writer.wait(f"graph.bulk_update_state({place}, {steps})")
         if act.op == "delete":
-            return self.writer.wait(f'saver.delete_thread("{act.thread}")')
+            return self.writer.wait(f"saver.delete_thread({self.writer.thread(act.thread)})")
         raise ScriptError(f"{act.op} cannot be said in a script")
 
     def do(self, number: int, act: Act) -> None:
@@ -162,10 +162,10 @@ class Acts:
             if act.op in RUNS and (self.fails or act.fails):
                 self._suppressed(call)
             else:
-                say(call, simple=True)
+                say(call)
         if number in self.referred:
             got = self.writer.wait(f"graph.get_state({self.config(act)})")
-            say(f"at_{number} = ({got}).config", simple=True)
+            say(f"at_{number} = ({got}).config")
 
     def last(self, act: Act, refusal: bool) -> None:
         """The action that shows the fault. What it raises is kept in ``error`` if `refusal`."""
@@ -189,7 +189,7 @@ class Acts:
         elif act.op in RUNS and (self.fails or act.fails or self.loose):
             self._suppressed(call)
         else:
-            say(call, simple=True)
+            say(call)
 
     def _suppressed(self, call: str) -> None:
         """A call that may raise; what it does is seen in the state."""
@@ -217,7 +217,7 @@ class Acts:
         place = self.place(act)
         if not act.stop:
             raise ScriptError("it lets a run that was held go on, which takes gates of its own")
-        say(f"held.update({list(act.hold)!r})", simple=True)
+        say(f"held.update({list(act.hold)!r})")
         start = "run(graph, " if writer.streamed() else "graph.ainvoke("
         say(f"task = asyncio.create_task({start}{self.input(act)}, {place}{self.mode(act)}))")
         parts = []
@@ -232,13 +232,13 @@ class Acts:
                 raise ScriptError(f"a script cannot wait for {condition}")
         met = " and ".join(parts)
         say(f"while not (task.done() or {met}): await asyncio.sleep(0)")
-        say("task.cancel()", simple=True)
+        say("task.cancel()")
         if self.during:
-            say("await asyncio.sleep(0)", simple=True)
+            say("await asyncio.sleep(0)")
             say(f"try: during = await saver.aget_tuple({self.config(act)})")
             say("except Exception as error: during = print(error)")
-        say("held.clear()", simple=True)
-        say("await asyncio.wait([task])", simple=True)
+        say("held.clear()")
+        say("await asyncio.wait([task])")
 
 
 def interrupt_id() -> str:

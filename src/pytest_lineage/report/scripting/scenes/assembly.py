@@ -9,7 +9,7 @@ from typing import Any
 
 from lineage_conformance.scenario import Act, Scenario
 from pytest_lineage.report.scripting.arguments import Line
-from pytest_lineage.report.scripting.assembly import _ascii, _joined
+from pytest_lineage.report.scripting.assembly import _ascii
 from pytest_lineage.report.scripting.literals import WIDTH, broken
 from pytest_lineage.report.scripting.openings import Opening
 from pytest_lineage.report.scripting.scenes import joining, nodes
@@ -18,14 +18,14 @@ from pytest_lineage.report.scripting.scenes.asserts import LIVE, Check
 from pytest_lineage.report.scripting.scenes.writer import Writer
 from pytest_lineage.report.scripting.subject import ScriptError
 
-WANTED = 25
+WANTED = 40
 """Lines that a script should have."""
 
-MOST = 40
+MOST = 70
 """Lines that it may have: a graph with subgraphs or a stopped run needs its nodes, which no call stands for."""
 
-LEVELS = 4
-"""0: with blank rows; 1: without; 2: a title of one row; 3: short lines share a row."""
+LEVELS = 3
+"""0: with blank rows; 1: without; 2: a title of one row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +86,7 @@ def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
     }
     case = dataclasses.replace(what.scenario, acts=tuple(map(_let_go, acts[: index + 1])))
     writer = Writer(case, what.face == "async" or made.is_async)
+    writer.fresh = made.fresh
     writer.migrates = what.law == "graph_delta.migration"
     if writer.migrates:
         writer.builder = "build(Annotated[list, operator.add])"
@@ -105,13 +106,13 @@ def _head(writer: Writer, case: Scenario, does: Acts) -> None:
     values = "[]"
     if writer.streamed():
         lists, values = "ran, seen", "[], []"
-    writer.say(f"{lists} = {values}", simple=True)
+    writer.say(f"{lists} = {values}")
     if writer.held():
-        writer.say("held = set()", simple=True)
+        writer.say("held = set()")
     if does.again:
-        writer.say("known = {}", simple=True)
+        writer.say("known = {}")
     if does.live and writer.streamed():
-        writer.say("live = {}", simple=True)
+        writer.say("live = {}")
     nodes.work(writer)
     nodes.state(writer)
     joining.graph(writer)
@@ -151,7 +152,7 @@ def _body(
             writer.builder = "build(Annotated[list, DeltaChannel(extend)])"
             joining.compiled(writer)
     Check(writer, does, what.difference).add(case.acts[-1])
-    writer.say('print("PASS")', simple=True)
+    writer.say('print("PASS")')
 
 
 def _open(writer: Writer, made: Opening, number: int) -> None:
@@ -161,9 +162,9 @@ def _open(writer: Writer, made: Opening, number: int) -> None:
         writer.depth += 1
     else:
         wait = "await " if made.manner == "await" else ""
-        writer.say(f"saver = {wait}{made.expression}{note}", simple=not note)
+        writer.say(f"saver = {wait}{made.expression}{note}")
     for line in made.after:
-        writer.say(line.replace("{saver}", "saver"), simple=True)
+        writer.say(line.replace("{saver}", "saver"))
 
 
 def _watch(writer: Writer, case: Scenario, slow: list[str]) -> None:
@@ -175,12 +176,11 @@ def _watch(writer: Writer, case: Scenario, slow: list[str]) -> None:
         say("put = saver.aput")
         say("@functools.wraps(put)")
         say("async def stuck(config, checkpoint, metadata, *args):")
-        say(
-            f'if metadata["step"] == {step} and held: ran.append("put:{step}"); await asyncio.Event().wait()',
-            1,
-        )
+        say(f'if metadata["step"] == {step} and held:', 1)
+        say(f'ran.append("put:{step}")', 2)
+        say("await asyncio.Event().wait()", 2)
         say("return await put(config, checkpoint, metadata, *args)", 1)
-        say("saver.aput = stuck", simple=True)
+        say("saver.aput = stuck")
     if not refused and not slow:
         return
     if slow and not writer.is_async:
@@ -194,10 +194,10 @@ def _watch(writer: Writer, case: Scenario, slow: list[str]) -> None:
     say(writer.define("watched(config, writes, *args, **kwargs)"))
     if refused:
         say(f"if {found} and not calls:", 1)
-        say('calls.append("refused")', 2, simple=True)
-        say('raise OSError("the disk is full")', 2, simple=True)
+        say('calls.append("refused")', 2)
+        say('raise OSError("the disk is full")', 2)
         say(f"{wait}put_writes(config, writes, *args, **kwargs)", 1)
-        say(f"saver.{half}put_writes = watched", simple=True)
+        say(f"saver.{half}put_writes = watched")
         return
     say(f"for _ in range(50 if {found} else 0): await asyncio.sleep(0)  # a slow store", 1)
     say("await put_writes(config, writes, *args, **kwargs)", 1)
@@ -226,33 +226,12 @@ def _assembled(
         _ascii(title), WIDTH, subsequent_indent="#   ", max_lines=1 if level > 1 else 2
     )
     plain = sorted(line.removeprefix("import ") for line in imports if line.startswith("import "))
-    rows += [f"import {', '.join(plain)}"] if plain else []
+    rows += [f"import {name}" for name in plain]
     rows += sorted(line for line in imports if line.startswith("from "))
     rows += ["", *made.before] if made.before else []
-    tail = writer.lines
-    if level > 2:
-        head, tail = _folded(_joined(head)), _folded(_joined(tail))
-    for part in (head, tail):
+    for part in (head, writer.lines):
         rows.append("")
         rows += [row for line in part for row in broken("    " * line.depth + _ascii(line.text))]
     if writer.is_async:
         rows += ["", "asyncio.run(main())"]
     return [row for row in rows if row] if level else rows
-
-
-def _folded(lines: list[Line]) -> list[Line]:
-    """One-line functions and blocks on the row of their head, where they fit."""
-    made: list[Line] = []
-    for at, line in enumerate(lines):
-        last = made[-1] if made else None
-        after = lines[at + 1] if at + 1 < len(lines) else None
-        alone = after is None or after.depth < line.depth
-        head = last is not None and last.text.endswith(":") and last.depth == line.depth - 1
-        block = line.text.endswith(":") or line.text.startswith(("if ", "for ", "while ", "with "))
-        if last and head and alone and not block:
-            text = f"{last.text} {line.text}"
-            if len(text) + 4 * last.depth <= WIDTH:
-                made[-1] = Line(text, last.depth, simple=False)
-                continue
-        made.append(line)
-    return made

@@ -37,19 +37,17 @@ class Check:
     def add(self, act: Act) -> None:
         """Write the action and its check."""
         if self.field == "ran-again":
-            self.writer.say("ran.clear()", simple=True)
+            self.writer.say("ran.clear()")
         if self.field == "id-is-of" and act.op == "resume":
             self.acts.loose = True
             got = self.writer.wait(f"graph.get_state({self.acts.config(act)})")
-            self.writer.say(f"first = {got}", simple=True)
+            self.writer.say(f"first = {got}")
         self.acts.during = self.field == "during"
         self.acts.last(act, self.field in REFUSAL)
         if self.field in STATE:
             place = self.acts.place(act) if act.op == "look" else self.acts.config(act)
             deep = ", subgraphs=True" if self.field == "children" else ""
-            self.writer.say(
-                f"state = {self.writer.wait(f'graph.get_state({place}{deep})')}", simple=True
-            )
+            self.writer.say(f"state = {self.writer.wait(f'graph.get_state({place}{deep})')}")
         write = getattr(self, "_" + self.field.replace("-", "_"), None)
         if write is None:
             raise ScriptError(f"a script cannot show what is wrong about {self.field!r}")

@@ -15,7 +15,7 @@ def graph(writer: Writer) -> None:
         _functional(writer)
         return
     schemas = _schemas(writer) if shape.child else ""
-    writer.say(f"builder = StateGraph(State{schemas})", simple=True)
+    writer.say(f"builder = StateGraph(State{schemas})")
     if shape.layout == "send":
         _send(writer)
     else:
@@ -23,7 +23,7 @@ def graph(writer: Writer) -> None:
 
 
 def _add(writer: Writer, node: str, function: str) -> None:
-    writer.say(f'builder.add_node("{node}", {function})', simple=True)
+    writer.say(f'builder.add_node("{node}", {function})')
 
 
 def _pass(writer: Writer, name: str, made: str) -> str:
@@ -50,7 +50,7 @@ def _send(writer: Writer) -> None:
     review = _pass(writer, "review", '{"round": state["round"]}')
     _add(writer, "model", model)
     _add(writer, "review", review)
-    writer.say('builder.add_node("tools", tools)', simple=True)
+    writer.say('builder.add_node("tools", tools)')
     pairs = '((START, "model"), ("model", "review"), ("tools", "model"))'
     writer.say(f"for one, two in {pairs}: builder.add_edge(one, two)")
     writer.say(f'builder.add_conditional_edges("review", lambda s: {send})')
@@ -100,7 +100,7 @@ def _edges(writer: Writer) -> None:
     elif shape.join:
         tail = _pass(writer, "tail", wrote(shape, "['tail']"))
         _add(writer, "tail", tail)
-        writer.say(f'builder.add_edge({names!r}, "tail")', simple=True)
+        writer.say(f'builder.add_edge({names!r}, "tail")')
 
 
 def _schemas(writer: Writer) -> str:
@@ -113,8 +113,8 @@ def _schemas(writer: Writer) -> str:
     log = '"log": Annotated[list, operator.add]'
     if writer.scenario.shape.delta:
         log += ', "deltas": deltas'
-    writer.say('In = TypedDict("In", {"last": str})', simple=True)
-    writer.say(f'Out = TypedDict("Out", {{{log}}})', simple=True)
+    writer.say('In = TypedDict("In", {"last": str})')
+    writer.say(f'Out = TypedDict("Out", {{{log}}})')
     return f", {given}=In, {made}=Out"
 
 
@@ -146,20 +146,20 @@ def compiled(writer: Writer) -> None:
     """The lines that make ``graph`` of the builder and ``saver``."""
     shape = writer.scenario.shape
     if shape.layout.startswith("functional"):
-        writer.say("graph = entrypoint(checkpointer=saver)(flow)", simple=True)
+        writer.say("graph = entrypoint(checkpointer=saver)(flow)")
         return
     more = f", interrupt_before={list(shape.before)!r}" if shape.before else ""
     if shape.cached:
         writer.use("langgraph.cache.memory", "InMemoryCache")
         more += ", cache=InMemoryCache()"
     if not shape.child:
-        writer.say(f"graph = {writer.builder}.compile(checkpointer=saver{more})", simple=True)
+        writer.say(f"graph = {writer.builder}.compile(checkpointer=saver{more})")
         return
     own = "checkpointer=True" if shape.child == "own" else ""
     tail = wrote(shape, "['tail']")
-    writer.say("parent = StateGraph(State)", simple=True)
-    writer.say(f'parent.add_node("sub", builder.compile({(own + more).lstrip(", ")}))', simple=True)
-    writer.say(f'parent.add_node("tail", lambda state: {tail})', simple=True)
-    writer.say('parent.add_edge(START, "sub")', simple=True)
-    writer.say('parent.add_edge("sub", "tail")', simple=True)
-    writer.say("graph = parent.compile(checkpointer=saver)", simple=True)
+    writer.say("parent = StateGraph(State)")
+    writer.say(f'parent.add_node("sub", builder.compile({(own + more).lstrip(", ")}))')
+    writer.say(f'parent.add_node("tail", lambda state: {tail})')
+    writer.say('parent.add_edge(START, "sub")')
+    writer.say('parent.add_edge("sub", "tail")')
+    writer.say("graph = parent.compile(checkpointer=saver)")

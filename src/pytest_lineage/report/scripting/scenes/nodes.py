@@ -37,7 +37,7 @@ def state(writer: Writer) -> None:
             writer.say("def build(deltas):")
             writer.depth = 1
         else:
-            writer.say("deltas = Annotated[list, DeltaChannel(extend)]", simple=True)
+            writer.say("deltas = Annotated[list, DeltaChannel(extend)]")
     writer.say(f'State = TypedDict("State", {{{text}}})')
 
 
@@ -57,18 +57,18 @@ def work(writer: Writer) -> None:
     functional = shape.layout.startswith("functional")
     if shape.layout == "send":
         writer.begin("tools(call)")
-        writer.say('name = call["name"]', 1, simple=True)
+        writer.say('name = call["name"]', 1)
     elif functional:
         writer.say(writer.define("work(name, state)"))
     else:
         writer.begin("work(name, state)")
-    writer.say("ran.append(name)", 1, simple=True)
+    writer.say("ran.append(name)", 1)
     if asks:
-        writer.say("said = []", 1, simple=True)
+        writer.say("said = []", 1)
     _cases(writer, writer.tools)
     text = "name"
     if shape.rounds > 1:
-        writer.say('name += f"#{call[\'round\']}" if call["round"] > 1 else ""', 1, simple=True)
+        writer.say('name += f"#{call[\'round\']}" if call["round"] > 1 else ""', 1)
     if asks:
         text = 'name + ("=" + "+".join(said) if said else "")'
     _returned(writer, text, functional)
@@ -178,18 +178,18 @@ def _inner(writer: Writer) -> None:
     )
     _cases(writer, rest)
     writer.say('return {"said": name + ("=" + "+".join(said) if said else "")}', 1)
-    writer.say('inner = StateGraph(TypedDict("Inner", {"name": str, "said": str}))', simple=True)
-    writer.say("inner.add_node(first)", simple=True)
-    writer.say("inner.add_node(second)", simple=True)
-    writer.say('inner.add_edge(START, "first")', simple=True)
-    writer.say('inner.add_edge("first", "second")', simple=True)
-    writer.say("inner = inner.compile()", simple=True)
+    writer.say('inner = StateGraph(TypedDict("Inner", {"name": str, "said": str}))')
+    writer.say("inner.add_node(first)")
+    writer.say("inner.add_node(second)")
+    writer.say('inner.add_edge(START, "first")')
+    writer.say('inner.add_edge("first", "second")')
+    writer.say("inner = inner.compile()")
     if shape.layout == "send":
         writer.begin("tools(call)")
-        writer.say('name = call["name"]', 1, simple=True)
+        writer.say('name = call["name"]', 1)
     else:
         writer.begin("work(name, state)")
-    writer.say("ran.append(name)", 1, simple=True)
+    writer.say("ran.append(name)", 1)
     plain = [t.name for t in shape.tools if "subgraph" not in t.steps]
     if plain:
         writer.say(f"if name in {listed(plain)}: return {wrote(shape, '[name]')}", 1)

@@ -27,6 +27,8 @@ class Writer:
     depth: int = 0
     builder: str = "builder"
     """What makes the graph's builder."""
+    fresh: bool = True
+    """Whether the saver is empty each time the script begins."""
     kept: tuple[str, ...] = ()
     """The ephemeral and untracked channels that the script asks about."""
     migrates: bool = False
@@ -37,9 +39,13 @@ class Writer:
         """The tools of the graph."""
         return self.scenario.shape.tools
 
-    def say(self, text: str, deeper: int = 0, simple: bool = False) -> None:
-        """Add a line; a simple one may share its row with its neighbours."""
-        self.lines.append(Line(text, self.depth + deeper, simple))
+    def say(self, text: str, deeper: int = 0) -> None:
+        """Add a line."""
+        self.lines.append(Line(text, self.depth + deeper))
+
+    def thread(self, label: str) -> str:
+        """The thread id for a label, as source."""
+        return f'"{label}"' if self.fresh else f'unique + "{label}"'
 
     def need(self, *modules: str) -> None:
         """Import modules at the top."""
@@ -68,7 +74,7 @@ class Writer:
             return
         self.use("langchain_core.runnables.config", "var_child_runnable_config")
         self.say(self.define(head.removesuffix(")") + ", config=None)"))
-        self.say("var_child_runnable_config.set(config)", 1, simple=True)
+        self.say("var_child_runnable_config.set(config)", 1)
 
     def calls_back(self) -> bool:
         """Whether nodes ask, or call tasks or subgraphs."""
