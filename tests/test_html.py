@@ -18,7 +18,7 @@ import pytest
 from lineage_conformance import law as laws
 from pytest_lineage.cli import main
 from pytest_lineage.report import drawing, html, jsonl
-from pytest_lineage.report.block import operations
+from pytest_lineage.report.evidence import operations
 from tests.golden import samples
 
 EVERY = {**samples.ALL, "hostile": samples.hostile}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_lineage.report import block, gist, terminal, tree, values
+from pytest_lineage.report import evidence, gist, roots, terminal, tree, values
 from pytest_lineage.report.style import Style, columns, safe
 from tests.golden import samples
 
@@ -49,7 +49,7 @@ def test_nothing_is_wider_than_the_terminal(sample: str, width: int) -> None:
     long = [line for line in text.splitlines() if columns(line) > allowed]
     # A command is never broken in the middle of a word: it is there to be pasted.
     assert [
-        line for line in long if not re.match(r"  (pytest-lineage check|  --laws) ", line)
+        line for line in long if not re.match(r"  (pytest-lineage (check|replay)|  --laws) ", line)
     ] == []
 
 
@@ -111,11 +111,11 @@ def test_ascii_where_the_stream_knows_no_more(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("sys.stdout", Terminal(False, "ascii"))
     text = terminal.render(samples.broken(), width=80)
     assert text.isascii()
-    assert "broken by 3 causes" in text
+    assert "broken in 3 roots" in text
 
 
 def test_failures_are_roots_and_must_comes_first() -> None:
-    found = gist.failures(samples.broken())
+    found = roots.failures(samples.broken())
     assert [f.row["law"] for f in found] == [
         "fork.siblings-keep-their-values",
         "concurrency.answers-while-listing",
@@ -136,7 +136,7 @@ def test_causes_are_followed_to_the_root_and_circles_end() -> None:
         samples.row("b.two", verdict="broken", caused_by="b.one"),
         samples.row("c.lone", verdict="broken", caused_by="c.holds"),
     ]
-    found = gist.failures(samples.document([samples.target()], rows, 1))
+    found = roots.failures(samples.document([samples.target()], rows, 1))
     told = {f.row["law"] for f in found} | {law for f in found for law in f.folded}
     assert told == {row["law"] for row in rows}
     root = next(f for f in found if f.row["law"] == "a.root")
@@ -147,7 +147,7 @@ def test_causes_are_followed_to_the_root_and_circles_end() -> None:
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (samples.broken(), ["BROKEN", "3 MUST and 1 SHOULD broken by 3 causes"]),
+        (samples.broken(), ["BROKEN", "3 MUST and 1 SHOULD broken in 3 roots"]),
         (samples.good(), ["GOOD", "2 laws hold on 4 faces"]),
         (samples.unusable(), ["ERROR", "could not be checked"]),
     ],
@@ -184,22 +184,22 @@ def test_rerun_is_one_law_on_one_face_and_quoted() -> None:
 
 
 def test_stack_leaves_out_our_frames_and_the_machine() -> None:
-    assert block.frames_of(samples.STACK) == [
+    assert evidence.frames_of(samples.STACK) == [
         "python3.12/threading.py:355 in wait",
         "acme_saver/pool.py:71 in acquire",
         "acme_saver/saver.py:210 in get_tuple",
     ]
-    assert block.frames_of("") == []
-    assert block.frames_of("garbage\n\x00") == []
+    assert evidence.frames_of("") == []
+    assert evidence.frames_of("garbage\n\x00") == []
 
 
 def test_marks_are_under_what_differs() -> None:
-    lines = block.marked("abcXdef", "abcYYdef", Style(80))
+    lines = evidence.marked("abcXdef", "abcYYdef", Style(80))
     assert lines[2].index("^") == lines[1].index("Y")
     assert lines[2].count("^") == 2
-    missing = block.marked("[1, 2, 3]", "[1, 3]", Style(80))
+    missing = evidence.marked("[1, 2, 3]", "[1, 3]", Style(80))
     assert missing[1].strip() == "^^^"
-    far = block.marked("x" * 5000 + "A", "x" * 5000 + "B", Style(80))
+    far = evidence.marked("x" * 5000 + "A", "x" * 5000 + "B", Style(80))
     assert all(columns(line) <= 80 for line in far)
     assert far[0].rstrip("…").endswith("A")
 
@@ -245,7 +245,7 @@ def test_trees_as_text(shown: Any, words: str) -> None:
 
 
 def test_tree_shows_forks_writes_events_and_the_wrong_node() -> None:
-    ops = block.operations({"format": 1, "ops": [
+    ops = evidence.operations({"format": 1, "ops": [
         *samples.FORK[:3],
         {"op": "put", "id": 4, "parent": 2, "ns": "child", "empty": ["b"], "drop": ["a"]},
         {"op": "writes", "id": 1, "task": "task 1", "items": [["a", 1]]},
@@ -267,7 +267,7 @@ def test_tree_shows_forks_writes_events_and_the_wrong_node() -> None:
         ("thread t, namespace child (copied to copy; pruned (keep_latest); deleted)", ""),
         ("#4  b without a value, a dropped", ""),
     ]
-    assert tree.lineage(block.operations({"format": 1, "ops": [{"op": "mint"}]})) == []
+    assert tree.lineage(evidence.operations({"format": 1, "ops": [{"op": "mint"}]})) == []
 
 
 def test_program_of_another_version_is_still_shown() -> None:

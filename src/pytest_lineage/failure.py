@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +26,9 @@ from pytest_lineage.run.rows import fails
 if TYPE_CHECKING:
     from pytest_lineage.run.rows import Row
     from pytest_lineage.state import State
+
+SAME = "by the same program and in the same way as "
+"""How the cause begins where another face of the law shows the very same."""
 
 STACK = 14
 """Lines of a stack that are shown; the whole is in the report."""
@@ -59,33 +62,51 @@ def tell(row: Row, cause: str, fail_on_should: bool, rerun: str, fail_on: str = 
         why = row.level if not row.advisory else f"{row.level}, advisory ({row.advisory})"
         raise pytest.xfail.Exception(f"{why}: {_first(reason)}")
     if cause and row.verdict != "known":
-        text = f"{row.target}: {row.law}[{row.face}] {_IS[row.verdict]}, {cause}"
-        raise Failed("\n".join([text, "", *_field("rerun", rerun)]), f"{row.verdict}: {cause}")
+        lines = list(block(row, rerun, cause))
+        if cause.startswith(SAME):  # what it shows stands in the other item
+            lines = [lines[0], "", *_field("rerun", rerun)]
+        raise Failed("\n".join(lines), f"{row.verdict}: {cause}")
     raise Failed("\n".join(block(row, rerun)), f"{row.verdict}: {_first(reason)}")
 
 
-def block(row: Row, rerun: str) -> Iterator[str]:
+def block(row: Row, rerun: str, cause: str = "") -> Iterator[str]:
     """A broken law as lines: the sentence, the smallest program, expected and got, how to run it again."""
-    from pytest_lineage.report import model, values
+    from pytest_lineage.report import model, roots
 
     data = model.redact(row.to_json())
-    yield f"{row.target}: {row.law}[{row.face}] {_IS[row.verdict]}"
+    yield f"{row.target}: {row.law}[{row.face}] {_IS[row.verdict]}" + (
+        f", {cause}" if cause else ""
+    )
     yield ""
     yield from _field(row.level, row.sentence)
+    yield from _field("stake", roots.words(data))
     yield from _field("source", row.source)
     yield from _field("means", row.meaning)
     yield from _field("reports", ", ".join(row.reports))
     yield from _field("result", clean(data.get("reason", "")))
     evidence = data.get("evidence") or {}
+    title = "smallest program" if row.verdict == "broken" else "program so far"
+    yield from _shown(evidence, f"{title} (> marks where it shows)")
+    recorded = evidence.get("recorded") or {}
+    yield from _shown(recorded, "what the engine called, made small")
+    yield from _field("breaks", ", ".join(recorded.get("laws") or ()))
+    if evidence.get("stack"):
+        yield ""
+        yield "where it hung"
+        yield from (f"  {clean(line)}" for line in _innermost(evidence["stack"]))
+    yield ""
+    yield from _field("rerun", rerun)
+
+
+def _shown(evidence: Mapping[str, Any], title: str) -> Iterator[str]:
+    """A program, and the first thing that differs in it."""
+    from pytest_lineage.report import values
+
     differences = evidence.get("differences") or []
     ops = (evidence.get("program") or {}).get("ops") or []
     if ops:
         yield ""
-        yield (
-            "smallest program (> marks where it shows)"
-            if row.verdict == "broken"
-            else "program so far"
-        )
+        yield title
     for number, op in enumerate(ops):
         mark = ">" if any(d["op"] == number for d in differences[:1]) else " "
         for count, line in enumerate(_told(op)):
@@ -100,12 +121,6 @@ def block(row: Row, rerun: str) -> Iterator[str]:
         yield from _field(
             "", f"(and {len(differences) - 1} more differences; --lineage-report has all)"
         )
-    if evidence.get("stack"):
-        yield ""
-        yield "where it hung"
-        yield from (f"  {clean(line)}" for line in _innermost(evidence["stack"]))
-    yield ""
-    yield from _field("rerun", rerun)
 
 
 def _told(op: dict[str, Any]) -> Iterator[str]:

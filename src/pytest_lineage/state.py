@@ -11,6 +11,7 @@ import pytest
 
 from lineage_conformance import law as laws
 from pytest_lineage import address
+from pytest_lineage.failure import SAME
 from pytest_lineage.run import engine
 from pytest_lineage.run.causes import fold
 from pytest_lineage.run.rows import Row
@@ -113,7 +114,7 @@ class State:
         for face in self.faces:
             other = self._shown.get((row.law, face))
             if other is not None and other == row.evidence and row.evidence:
-                return f"by the same program and in the same way as [{face}]"
+                return f"{SAME}[{face}]"
         self._shown[row.law, row.face] = row.evidence
         return ""
 

@@ -21,7 +21,7 @@ Line = tuple[str, dict[str, bool]]
 
 def lines(reports: Iterable[TargetReport], document: Mapping[str, Any]) -> Iterator[Line]:
     """Lines with their markup: for each target a table of groups, then what is broken by itself."""
-    for report in reports:
+    for report, target in zip(reports, document["targets"], strict=True):
         if report.error:
             yield f"{report.name}: not opened: {clean(report.error)}", {"red": True}
             continue
@@ -37,7 +37,7 @@ def lines(reports: Iterable[TargetReport], document: Mapping[str, Any]) -> Itera
         for group, rows in groups.items():
             bad = any(row.verdict in BAD and row.level == "MUST" for row in rows)
             yield f"  {group:{width}}  {_counts(rows)}", {"red": True} if bad else {}
-        yield from _roots(report)
+        yield from _roots(document, target)
 
 
 def _counts(rows: Iterable[Row]) -> str:
@@ -53,17 +53,19 @@ def _word(row: Row) -> str:
     return f"{row.level} {row.verdict}" if lesser else row.verdict
 
 
-def _roots(report: TargetReport) -> Iterator[Line]:
-    """Broken laws that no other broken law explains, with the number of those that they explain."""
-    bad = [row for row in report.rows if row.verdict in BAD]
-    folded = Counter(row.caused_by for row in bad if row.caused_by)
-    roots: dict[str, list[Row]] = {}
-    for row in bad:
-        if not row.caused_by:
-            roots.setdefault(row.law, []).append(row)
-    for law, rows in roots.items():
-        first = rows[0]
-        faces = ", ".join(row.face for row in rows)
-        more = f" (and {folded[law]} that follow from it)" if folded[law] else ""
-        text = f"  {first.level} {first.verdict}: {law}[{faces}]{more}"
-        yield clean(text), {"red": True} if first.level == "MUST" else {"yellow": True}
+def _roots(document: Mapping[str, Any], target: Mapping[str, Any]) -> Iterator[Line]:
+    """Laws that are broken by themselves, the worst first, what follows from each, and the last word."""
+    from pytest_lineage.report import gist, roots
+
+    for failure in roots.failures(document, target["name"]):
+        row, color = failure.row, "red" if failure.level == "MUST" else "yellow"
+        stake = f": {roots.words(row)}" if roots.words(row) else ""
+        yield clean(f"  {row['level']} {row['verdict']}: {failure.name}{stake}"), {color: True}
+        if failure.folded:
+            names = ", ".join(name for name, _ in failure.follows())
+            yield clean(f"    from it follow: {names}"), {}
+    for note in gist.notes(target, [r for r in document["laws"] if r["target"] == target["name"]]):
+        if note.startswith("refused"):
+            yield clean(f"  {note}"), {}
+    last = gist.verdict(document, target)
+    yield clean(f"  {last.line}"), {"bold": True}

@@ -6,6 +6,9 @@ import copy
 from collections import Counter
 from typing import Any
 
+from lineage_conformance.graphs.shape import Shape, Tool
+from lineage_conformance.scenario import invoke, scenario
+
 FACES = ["sync", "async", "sync->async", "async->sync"]
 
 VERSIONS = {
@@ -259,6 +262,54 @@ def ratchet() -> dict[str, Any]:
     return document([target(faces=["sync"])], rows, 2, known=told)
 
 
+def causes() -> dict[str, Any]:
+    """Roots with different stakes; what follows; a law that is a root on one face only; the engine's calls."""
+    ops = [
+        {"op": "put", "id": 1, "thread": "a[b]"},
+        {"op": "put", "id": 1, "thread": "ab"},
+        {"op": "delete_thread", "thread": "a[b]"},
+        {"op": "get", "thread": "ab"},
+    ]
+    late = [{"op": "put", "id": 2}, {"op": "put", "id": 1}, {"op": "get"}]
+    gone = evidence(ops, (3, "get:found", "a checkpoint", "nothing"))
+    old = evidence(late, (2, "get:config.configurable.checkpoint_id", "#2", "#1"))
+    scene = {
+        "program": scenario(Shape((Tool("a"),)), invoke()).to_json(),
+        "differences": [{"op": 0, "at": "invoke:next", "expected": ["a"], "got": []}],
+    }  # fmt: skip
+    rows = holding("put.is-readable", faces=FACES[:2])
+    rows[0].update(refused=2, observations=9)
+    for face in FACES[:2]:
+        rows += [
+            row(
+                "latest.is-largest-id", face, verdict="broken", stake="lost", evidence=old,
+                sentence="Without an id get_tuple returns the checkpoint with the largest id.",
+                program_id="latest-0a1b2c3d",
+            ),
+            row(
+                "list.limit", face, verdict="broken", level="SHOULD", stake="metadata",
+                evidence=evidence(late, (2, f"list:{'rows' if face == 'sync' else 'found'}", [1], [])),
+            ),
+            row(
+                "namespaces.deletion-stays-inside", face, verdict="broken", stake="others-deleted",
+                sentence="Deleting a thread leaves threads alone whose ids match as a pattern.",
+                meaning="Deleting one conversation deletes others.",
+                evidence=gone, program_id="namespaces-4e5f6071",
+            ),
+            row(
+                "delete.id-reusable", face, verdict="broken", stake="kept", evidence=old,
+                program_id="delete-8899aabb", sentence="A thread id that was deleted starts empty.",
+                **({} if face == "sync" else {"caused_by": "latest.is-largest-id"}),
+            ),
+            row(
+                "graph_fork.as-node-schedules-its-successors", face, verdict="broken", stake="fails",
+                caused_by="latest.is-largest-id",
+                evidence={**scene, "recorded": {"laws": ["latest.is-largest-id"], **old}},
+            ),
+        ]  # fmt: skip
+    return document([target(faces=FACES[:2])], rows, 1)
+
+
 HOSTILE = "\x1b[31mred\x1b[0m \x00nul \u202egnp.exe \ud800 <b>&amp; `|` ]]> @user #1 \r\n'\""
 
 
@@ -282,4 +333,4 @@ def hostile() -> dict[str, Any]:
     return document([odd], rows, 1, versions={HOSTILE: HOSTILE})
 
 
-ALL = {"broken": broken, "good": good, "unusable": unusable, "ratchet": ratchet}
+ALL = {"broken": broken, "good": good, "unusable": unusable, "ratchet": ratchet, "causes": causes}

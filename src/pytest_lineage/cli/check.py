@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_lineage.cli import signals
-from pytest_lineage.cli.common import UsageError, add_format, choose, note, writable
+from pytest_lineage.cli.common import UsageError, add_format, add_verbose, choose, note, writable
 from pytest_lineage.run import engine
 from pytest_lineage.run.rows import USAGE, TargetReport, exit_code
 from pytest_lineage.targets import KINDS
@@ -65,7 +65,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                         "ones too (any), or none (never)")  # fmt: skip
     parser.add_argument("--cov", action="store_true",
                         help="measure which lines of the target's module the laws reached")  # fmt: skip
-    parser.add_argument("--verbose", "-v", action="store_true", help="show every row")
+    add_verbose(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -219,7 +219,7 @@ def _write(
     elif options.format == "markdown":
         print(markdown.render(document))
     else:
-        print(terminal.render(document, verbose=options.verbose))
+        print(terminal.render(document, verbose=options.verbose, programs=options.all_programs))
     if options.cov:
         from pytest_lineage import cov
 

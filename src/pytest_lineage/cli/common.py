@@ -28,6 +28,18 @@ def add_format(parser: argparse.ArgumentParser, *formats: str) -> None:
     parser.add_argument("--format", choices=formats or ("pretty", "json"), default="pretty")
 
 
+def add_verbose(parser: argparse.ArgumentParser) -> None:
+    """Add what makes a report on a terminal longer."""
+    parser.add_argument(
+        "--verbose", "-v", action="store_true",
+        help="show every row, with what was observed and refused",
+    )  # fmt: skip
+    parser.add_argument(
+        "--all-programs", action="store_true",
+        help="show the programs of laws that follow from another one too",
+    )  # fmt: skip
+
+
 def writable(path: str | None, what: str) -> Path | None:
     """A file to write, checked before the work starts. Raises `UsageError` if it cannot be written."""
     if path is None:

@@ -21,7 +21,7 @@ from lineage_conformance.program import Program
 from lineage_conformance.scenario import Scenario
 from pytest_lineage.cli.common import UsageError, add_format
 from pytest_lineage.cli.laws import as_json
-from pytest_lineage.report.block import steps
+from pytest_lineage.report.evidence import steps
 from pytest_lineage.report.style import Style
 from pytest_lineage.targets import KINDS
 

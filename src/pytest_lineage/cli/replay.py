@@ -203,13 +203,13 @@ def _show(form: str, saved: Saved, report: Any, code: int) -> None:
 
 
 def _pretty(saved: Saved, document: dict[str, Any]) -> str:
-    from pytest_lineage.report import gist
+    from pytest_lineage.report import roots
     from pytest_lineage.report.block import block
     from pytest_lineage.report.style import Style, safe
 
     style = Style.detect()
     lines: list[str] = []
-    for failure in gist.failures(document):
+    for failure in roots.failures(document):
         lines += [*block(failure, document, style), "", ""]
     name = document["targets"][0]["name"]
     lines += style.wrap(f"{saved.id}: {saved.law} on {safe(name)}", "    ")
@@ -224,7 +224,7 @@ def _pretty(saved: Saved, document: dict[str, Any]) -> str:
 
 
 def _markdown(saved: Saved, document: dict[str, Any]) -> str:
-    from pytest_lineage.report import gist, markdown
+    from pytest_lineage.report import markdown, roots
     from pytest_lineage.report.block import block
     from pytest_lineage.report.style import Style
 
@@ -237,6 +237,6 @@ def _markdown(saved: Saved, document: dict[str, Any]) -> str:
         lines.append(
             f"- {markdown.escape(row['face'])}: **{WORDS.get(row['verdict'], row['verdict'])}**"
         )
-    for failure in gist.failures(document):
+    for failure in roots.failures(document):
         lines += ["", *markdown.fenced("\n".join(block(failure, document, Style(100))))]
     return "\n".join(lines)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_lineage.cli.common import add_format, note, writable
+from pytest_lineage.cli.common import add_format, add_verbose, note, writable
 
 EPILOG = """\
 exit codes: 0 presented; 2 wrong usage, or a report that cannot be read or a file that cannot be written.
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         made[name] = ways.add_parser(name, help=words)
         made[name].add_argument("file", metavar="FILE", help="the report (.jsonl)")
     add_format(made["show"], "pretty", "json", "markdown")
-    made["show"].add_argument("--verbose", "-v", action="store_true", help="show every row")
+    add_verbose(made["show"])
     for name, end in (("html", "html"), ("junit", "xml")):
         made[name].add_argument(
             "--output", "-o", metavar=f"FILE.{end}", help="where to (default: beside the report)"
@@ -74,7 +74,7 @@ def _show(options: argparse.Namespace, document: dict[str, Any]) -> None:
     elif options.format == "markdown":
         print(markdown.render(document))
     else:
-        print(terminal.render(document, verbose=options.verbose))
+        print(terminal.render(document, verbose=options.verbose, programs=options.all_programs))
 
 
 def _beside(options: argparse.Namespace, end: str) -> Path:

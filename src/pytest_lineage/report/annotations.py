@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_lineage.report import gist, markdown
-from pytest_lineage.report.block import operations
+from pytest_lineage.report import gist, markdown, roots
+from pytest_lineage.report.evidence import operations
 from pytest_lineage.report.style import clip, safe
 from pytest_lineage.report.values import operation
 
@@ -20,6 +20,9 @@ SUMMARY = 1024 * 1024
 
 LONGEST = 3000
 """Characters of one message."""
+
+NAMES = 60_000
+"""Characters of the message that names what has no annotation of its own; GitHub takes 64 KiB."""
 
 
 def wanted() -> bool:
@@ -40,7 +43,7 @@ def lines(document: Mapping[str, Any]) -> list[str]:
                 found["error"].append(
                     (places[target["name"]], f"{target['name']}: {title}", str(target[key]))
                 )
-    for failure in gist.failures(document):
+    for failure in roots.failures(document):
         kind = "error" if failure.level == "MUST" else "warning"
         title = f"{failure.row['level']} {failure.row['verdict']}: {failure.name} of {failure.row['target']}"
         found[kind].append(
@@ -61,15 +64,13 @@ def _limited(kind: str, items: list[tuple[str, str, str]]) -> Iterator[str]:
     for place, title, message in shown:
         yield command(kind, place, title, message)
     if len(items) > len(shown):
-        more = len(items) - len(shown)
-        yield command(
-            kind, "", f"and {more} more", f"{more} more of this kind; the report lists all"
-        )
+        rest = [title for _, title, _ in items[len(shown) :]]
+        yield command(kind, "", f"and {len(rest)} others", "\n".join(rest), NAMES)
 
 
-def command(kind: str, place: str, title: str, message: str) -> str:
+def command(kind: str, place: str, title: str, message: str, most: int = LONGEST) -> str:
     """One workflow command. Whatever the texts hold, it stays one line and one command."""
-    text = "\n".join(safe(line) for line in clip(message, LONGEST).split("\n"))
+    text = "\n".join(safe(line) for line in clip(message, most).split("\n"))
     text = text.replace("%", "%25").replace("\n", "%0A")
     properties = f"{place}title={_property(clip(title, 200))}"
     return f"::{kind} {properties}::{text}"
@@ -80,7 +81,7 @@ def _property(text: str) -> str:
     return shown.replace(":", "%3A").replace(",", "%2C")
 
 
-def _message(failure: gist.Failure) -> Iterator[str]:
+def _message(failure: roots.Failure) -> Iterator[str]:
     row = failure.row
     yield str(row.get("sentence", ""))
     evidence = row.get("evidence") or {}
@@ -89,8 +90,11 @@ def _message(failure: gist.Failure) -> Iterator[str]:
     yield str(row.get("reason", ""))
     if row.get("meaning"):
         yield f"It means: {row['meaning']}"
-    if failure.consequences:
-        yield f"{gist.many(failure.consequences, 'verdict')} follow from this."
+    if roots.words(row):
+        yield f"At stake: {roots.words(row)}"
+    if failure.folded:
+        names = ", ".join(name for name, _ in failure.follows())
+        yield f"{gist.many(failure.consequences, 'verdict')} that follow: {names}"
 
 
 def _place(target: Mapping[str, Any]) -> str:

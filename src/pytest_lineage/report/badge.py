@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from pytest_lineage.report import gist
+from pytest_lineage.report import gist, roots
 from pytest_lineage.report.style import clip, safe
 
 COLORS = {"brightgreen": "#4c1", "yellow": "#dfb317", "red": "#e05d44", "lightgrey": "#9f9f9f"}
@@ -27,6 +27,8 @@ class Badge:
     label: str
     message: str
     color: str
+    worst: str = ""
+    """What is at stake at worst, in words; shown where the pointer rests."""
 
     def to_json(self) -> dict[str, Any]:
         """What a shields endpoint expects."""
@@ -49,8 +51,10 @@ def badges(document: Mapping[str, Any]) -> list[Badge]:
         label = f"lineage: {name}" if several else "langgraph lineage"
         stem = _file(target["name"], used) if several else "lineage"
         word = gist.verdict(document, target).word
-        made.append(Badge(stem, label, *_whole(rows, word)))
-        groups: dict[str, list[gist.Row]] = {}
+        worst = roots.worst(document, target["name"]) if word == "BROKEN" else None
+        words = roots.words(worst) if worst else ""
+        made.append(Badge(stem, label, *_whole(rows, word), words))
+        groups: dict[str, list[roots.Row]] = {}
         for row in rows:
             groups.setdefault(row["group"], []).append(row)
         for group, some in groups.items():
@@ -59,21 +63,21 @@ def badges(document: Mapping[str, Any]) -> list[Badge]:
     return made
 
 
-def _whole(rows: Iterable[gist.Row], word: str) -> tuple[str, str]:
+def _whole(rows: Iterable[roots.Row], word: str) -> tuple[str, str]:
     message, color = _counted(rows)
     if word in ("ERROR", "INCOMPLETE"):
         return word.lower(), "lightgrey"
     return message, color
 
 
-def _counted(rows: Iterable[gist.Row]) -> tuple[str, str]:
+def _counted(rows: Iterable[roots.Row]) -> tuple[str, str]:
     """Laws that hold of those that said anything, and a colour: what is known counts as broken."""
     told: dict[str, set[str]] = {}
     broken: Counter[str] = Counter()
     for row in rows:
         if row["verdict"] not in gist.SILENT:
             told.setdefault(row["law"], set()).add(row["verdict"])
-        if row["verdict"] in (*gist.BAD, "known"):
+        if row["verdict"] in (*roots.BAD, "known"):
             broken[row["level"]] += 1
     if not told:
         return "does not apply", "lightgrey"
@@ -106,7 +110,8 @@ def svg(badge: Badge) -> str:
     """The badge as SVG that needs no font of its own: text lengths are fixed."""
     left, right = _width(badge.label), _width(badge.message)
     width = left + right
-    title = quoteattr(f"{badge.label}: {badge.message}")
+    told = f"{badge.label}: {badge.message}" + (f"; worst: {badge.worst}" if badge.worst else "")
+    title = quoteattr(told)
     texts = "".join(
         f'<text x="{x}" y="14" textLength="{size - 10}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
         for text, x, size in (
@@ -116,7 +121,7 @@ def svg(badge: Badge) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label={title}>'
-        f"<title>{escape(f'{badge.label}: {badge.message}')}</title>"
+        f"<title>{escape(told)}</title>"
         f'<clipPath id="r"><rect width="{width}" height="20" rx="3"/></clipPath><g clip-path="url(#r)">'
         f'<rect width="{left}" height="20" fill="#555"/>'
         f'<rect x="{left}" width="{right}" height="20" fill="{COLORS[badge.color]}"/></g>'

@@ -2,66 +2,93 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from lineage_conformance.program import Op, Program
-from pytest_lineage.report import gist, scene, tree, values
-from pytest_lineage.report.gist import Failure
-from pytest_lineage.report.style import Style, clip, columns, pad, safe
+from pytest_lineage.report import gist, roots
+from pytest_lineage.report.evidence import (
+    LABEL,
+    difference_lines,
+    lineage_lines,
+    operations,
+    program_lines,
+    stack_lines,
+)
+from pytest_lineage.report.roots import Failure, Row
+from pytest_lineage.report.style import Style, columns, pad, safe
 
-LABEL = 12
-"""Columns of the label at the left of a paragraph."""
-
-MORE = 2
-"""Further differences that are told in a line each."""
-
-_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+),? in (?P<name>.*)')
-_OURS = ("pytest_lineage", "lineage_conformance", "lineage_reference")
-_PLUMBING = ("threading.py", "asyncio", "<frozen", "concurrent", "selectors.py", "queue.py")
+CALLED = "what the engine called, made small"
+"""Title of the recorded calls of a law about a graph."""
 
 
-def block(failure: Failure, document: Mapping[str, Any], style: Style) -> list[str]:
-    """The lines of a failure block; the last is the command that replays only this."""
+def block(
+    failure: Failure, document: Mapping[str, Any], style: Style, programs: bool = False
+) -> list[str]:
+    """The lines of a failure block; the last are the commands that run only this.
+
+    `programs`: what follows from the failure is told with its own programs, after it.
+    """
     row = failure.row
-    evidence = row.get("evidence") or {}
     color = "red" if failure.level == "MUST" else "yellow"
     title = f"{row['level']} {row['verdict']}  {safe(failure.name)}"
     lines = [style.paint(text, color, "bold") for text in _title(title, style)]
     lines += [style.paint(line, "bold") for line in style.wrap(safe(row.get("sentence", "")))]
+    if roots.words(row):
+        lines += _labelled("at stake", roots.words(row), style)
     if row.get("source"):
         lines += _labelled("source", safe(row["source"]), style)
-    ops = operations(evidence.get("program"))
-    difference: dict[str, Any] = (evidence.get("differences") or [{}])[0]
-    lines += _program(evidence.get("program"), ops, difference, style)
+    lines += _evidence(row, style)
+    evidence = row.get("evidence") or {}
+    lines += lineage_lines(operations(evidence.get("program")), _first(evidence), style)
+    lines += _recorded(evidence.get("recorded"), style)
+    lines += ["", *_context(failure, document, style), *_commands(document, row, style)]
+    for some in failure.ways:
+        faces = failure.listed([each["face"] for each in some])
+        lines += _other(f"in another way on {faces}", some[0], document, style)
+    if programs:
+        for rows in failure.folded.values():
+            for some in roots.alike(rows):
+                shown = f"{rows[0]['law']}[{failure.listed([each['face'] for each in some])}]"
+                lines += _other(f"follows  {shown}", some[0], document, style)
+    return lines
+
+
+def _first(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    first: dict[str, Any] = (evidence.get("differences") or [{}])[0]
+    return first
+
+
+def _evidence(row: Row, style: Style, title: str = "") -> list[str]:
+    """The program, and what it shows: a difference, a reason, where it stood."""
+    evidence = row.get("evidence") or {}
+    difference, program = _first(evidence), evidence.get("program")
+    lines = program_lines(program, operations(program), difference, style, title)
     if difference and row["verdict"] != "hangs":
-        lines += _difference(
-            difference,
-            evidence["differences"][1:],
-            style,
-            "graph" in (evidence.get("program") or {}),
-        )
+        graph = "graph" in (program or {})
+        lines += difference_lines(difference, evidence["differences"][1:], style, graph)
     elif row.get("reason"):
         lines += ["", *style.wrap(safe(row["reason"]))]
-    lines += _stack(evidence.get("stack", ""), style)
-    lines += _lineage(ops, difference, style)
-    lines += ["", *_context(failure, style)]
-    return [*lines, *_command(gist.rerun(document, row), style), *_replay(document, row, style)]
+    return lines + stack_lines(evidence.get("stack", ""), style)
 
 
-def _replay(document: Mapping[str, Any], row: Mapping[str, Any], style: Style) -> list[str]:
-    """The command that runs the saved program alone, where one was saved."""
-    command = clip(safe(gist.replay(document, row)), 120)
-    return [style.paint(f"  {command}", "bold")] if command else []
-
-
-def operations(program: Any) -> list[Op]:
-    """The operations of a program in a document; none where it is another kind of case, or newer."""
-    try:
-        return [] if not program or "graph" in program else list(Program.from_json(program).ops)
-    except (ValueError, TypeError, AttributeError, KeyError):
+def _recorded(recorded: Any, style: Style) -> list[str]:
+    """The engine's calls on the saver during a scenario, as a program, and the laws that see a difference."""
+    if not isinstance(recorded, Mapping) or not recorded.get("program"):
         return []
+    shown = {"evidence": recorded, "verdict": "broken"}
+    laws = ", ".join(safe(law) for law in recorded.get("laws") or ())
+    lines = _evidence(shown, style, CALLED)
+    return lines + (["", *_labelled("breaks", laws, style)] if laws else [])
+
+
+def _other(title: str, row: Row, document: Mapping[str, Any], style: Style) -> list[str]:
+    """Another way of a failure, or what follows from it: its program and the commands, under a title."""
+    lines = ["", *(style.paint(line, "bold") for line in style.wrap(safe(title), "    "))]
+    if title.startswith("follows") and row.get("sentence"):
+        lines += style.wrap(safe(row["sentence"]))
+    lines += _evidence(row, style)
+    lines += _recorded((row.get("evidence") or {}).get("recorded"), style)
+    return [*lines, "", *_commands(document, row, style)]
 
 
 def _title(title: str, style: Style) -> list[str]:
@@ -80,182 +107,7 @@ def _labelled(label: str, text: str, style: Style) -> list[str]:
     return lines
 
 
-def _program(data: Any, ops: list[Op], difference: Mapping[str, Any], style: Style) -> list[str]:
-    if not isinstance(data, Mapping):
-        return []
-    word = "scenario" if scene.scenario(data) else "program"
-    title = style.paint(f"smallest {word} that shows it", "cyan")
-    return ["", title, *steps(data, style, ops, difference.get("op"))]
-
-
-def steps(
-    data: Mapping[str, Any], style: Style, ops: list[Op] | None = None, wrong: Any = None
-) -> list[str]:
-    """The lines that tell a program, scenario or other case in a document; step `wrong` is marked."""
-    case = scene.scenario(data)
-    ops = operations(data) if ops is None else ops
-    lines: list[str] = []
-    if case is not None:
-        lines += style.wrap(safe(f"graph  {scene.graph(case.shape)}"), "           ", "    ")
-        for note in scene.notes(case.shape):
-            lines += style.wrap(safe(note), "             ", "           ")
-    for key, value in data.items():
-        if key not in ("format", "ops", "origin", "graph") or (key == "graph" and case is None):
-            shown = str(value) if case is not None else values.text(value)
-            lines += style.wrap(safe(f"{key}: {shown}"[:2000]), "        ", "    ")
-    acts = [scene.act(act) for act in case.acts] if case is not None else []
-    told = (
-        acts
-        or [values.operation(op) for op in ops]
-        or [values.step(d) for d in _list(data.get("ops"))]
-    )
-    for number, step in enumerate(told):
-        here = number == wrong
-        mark = ">" if here else " "
-        for part, text in enumerate(step):
-            first = f"  {mark} {number + 1:<2} " if part == 0 else "       "
-            nested = " " * (len(text) - len(text.lstrip()))
-            wrapped = style.wrap(safe(text.lstrip()), "         " + nested, first + nested)
-            lines += [style.paint(line, "bold") if here else line for line in wrapped]
-    return lines
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _difference(
-    difference: Mapping[str, Any],
-    others: list[Mapping[str, Any]],
-    style: Style,
-    graph: bool = False,
-) -> list[str]:
-    at = str(difference.get("at", ""))
-    what = "action" if graph else "operation"
-    where = f"{what} {difference['op'] + 1}: " if isinstance(difference.get("op"), int) else ""
-    lines = ["", *style.wrap(where + safe(_field(difference, graph)))]
-    expected, got = _sides(difference)
-    under = not at.endswith((":raises", "found", ":minted"))
-    lines += marked(expected, got, style, under)
-    for other in others[:MORE]:
-        expected, got = (clip(side, 200) for side in _sides(other))
-        lines += style.wrap(
-            f"{safe(_field(other, graph))}: expected {expected}, got {got}", "    ", "  and "
-        )
-    if len(others) > MORE:
-        lines.append(f"  and {gist.many(len(others) - MORE, 'more difference')}")
-    return lines
-
-
-def _field(difference: Mapping[str, Any], graph: bool = False) -> str:
-    told = scene.field(str(difference.get("at", ""))) if graph else ""
-    return told or values.tidy(values.field(str(difference.get("at", ""))))
-
-
-def _sides(difference: Mapping[str, Any]) -> tuple[str, str]:
-    """Expected and got as text; told apart even where they look alike."""
-    at = str(difference.get("at", ""))
-    expected, got = (values.side(at, difference.get(key)) for key in ("expected", "got"))
-    if expected == got:
-        expected, got = repr(difference.get("expected")), repr(difference.get("got"))
-    return safe(expected), safe(got)
-
-
-def marked(expected: str, got: str, style: Style, underline: bool = True) -> list[str]:
-    """Two lines, expected and got, and a third that underlines where they differ."""
-    start = _shared(expected, got)
-    end = _shared(expected[start:][::-1], got[start:][::-1])
-    room = max(style.width - LABEL, 20)
-    shift = max(0, start - room // 3) if max(len(expected), len(got)) > room else 0
-    lines, unders = [], []
-    for label, text, color in (("expected", expected, "green"), ("got", got, "red")):
-        shown, left, right = _window(text, start, len(text) - end, shift, room)
-        painted = shown[:left] + style.paint(shown[left:right], color, "bold") + shown[right:]
-        lines.append(f"  {pad(label, LABEL - 2)}{painted}")
-        carets = "^" * max(columns(shown[left:right]), 1)
-        unders.append((" " * (LABEL + columns(shown[:left])) + carets)[: style.width])
-    if not underline or not (start or end):
-        return lines
-    missing = unders[1].count("^") == 1 < unders[0].count("^")
-    if missing:  # what is not there cannot be underlined where it is not
-        return [lines[0], style.paint(unders[0], "green"), lines[1]]
-    return [*lines, style.paint(unders[1], "red")]
-
-
-def _window(text: str, start: int, stop: int, shift: int, room: int) -> tuple[str, int, int]:
-    """The part of a text that fits, and where the differing part lies in it."""
-    shown = text[shift : shift + room]
-    if shift:
-        shown = "…" + shown[1:]
-    if len(text) > shift + room:
-        shown = shown[:-1] + "…"
-    return shown, min(start - shift, len(shown)), max(min(stop - shift, len(shown)), start - shift)
-
-
-def _shared(left: str, right: str) -> int:
-    """How many characters two texts have in common at the start."""
-    number = 0
-    for one, other in zip(left, right, strict=False):
-        if one != other:
-            break
-        number += 1
-    return number
-
-
-def _stack(stack: Any, style: Style) -> list[str]:
-    frames = frames_of(stack if isinstance(stack, str) else "")
-    if not frames:
-        return []
-    lines = ["", style.paint("where it stood (innermost call first)", "cyan")]
-    return [
-        *lines,
-        *(line for frame in frames for line in style.wrap(safe(frame), "        ", "    ")),
-    ]
-
-
-def frames_of(stack: str, most: int = 8) -> list[str]:
-    """The frames of a stack dump that are neither ours nor Python's own plumbing, without machine paths."""
-    threads = re.split(r"\n(?=(?:Current thread|Thread) )", stack)
-    best: list[str] = []
-    for thread in threads:
-        frames = [match for line in thread.splitlines() if (match := _FRAME.fullmatch(line))]
-        theirs = [match for match in frames if not _skip(match["file"], _OURS)]
-        while theirs and _skip(theirs[-1]["file"], _PLUMBING):
-            theirs.pop()
-        shown = [f"{_place(match['file'])}:{match['line']} in {match['name']}" for match in theirs]
-        if len(shown) > len(best):
-            best = shown
-    return best[:most]
-
-
-def _skip(file: str, parts: Iterable[str]) -> bool:
-    return any(part in re.split(r"[\\/]", file) or file.startswith(part) for part in parts)
-
-
-def _place(file: str) -> str:
-    """The last parts of a path: enough to find it, nothing about the machine."""
-    parts = re.split(r"[\\/]", file)
-    if "site-packages" in parts:
-        return "/".join(parts[parts.index("site-packages") + 1 :])
-    return "/".join(parts[-2:])
-
-
-def _lineage(ops: list[Op], difference: dict[str, Any], style: Style) -> list[str]:
-    lines = tree.lineage(ops, difference)
-    if not lines:
-        return []
-    shown = ["", style.paint("lineage", "cyan")]
-    for text, mark in lines:
-        note = f"   ◄ {mark}" if mark else ""
-        room = max(style.width - 4 - columns(note), 8)
-        text = safe(text)
-        while columns(text) > room:
-            text = text[: max(len(text) - 2, 0)].rstrip("…") + "…"
-        shown.append("    " + text + style.paint(note, "red", "bold"))
-    return shown
-
-
-def _context(failure: Failure, style: Style) -> list[str]:
+def _context(failure: Failure, document: Mapping[str, Any], style: Style) -> list[str]:
     row, lines = failure.row, []
     if row.get("advisory"):
         lines += _labelled("advisory", safe(row["advisory"]), style)
@@ -265,23 +117,47 @@ def _context(failure: Failure, style: Style) -> list[str]:
         lines += _labelled("the same on", safe(failure.listed(failure.alike)), style)
     if failure.otherwise:
         lines += _labelled("differs on", safe(failure.listed(failure.otherwise)), style)
-    if failure.folded:
-        names = [safe(name) for name in failure.folded]
-        must = " (a MUST among them)" if "MUST" == failure.level != row["level"] else ""
-        text = f"{gist.many(failure.consequences, 'verdict')} that follow from this{must}: "
-        text += ", ".join(names[:6]) + (
-            f" and {gist.many(len(names) - 6, 'more law')}" if names[6:] else ""
-        )
-        lines += _labelled("also broken", text, style)
+    for law, faces in failure.elsewhere.items():
+        text = f"from {safe(law)}, on {safe(failure.listed(faces))}"
+        lines += _labelled("follows", text, style)
+    if row.get("caused_by"):
+        lines += _labelled("follows", f"from {safe(row['caused_by'])}, on this face", style)
+    lines += _folded(failure, document, style)
     if row.get("reports"):
         lines += _labelled("seen in", ", ".join(map(safe, row["reports"])), style)
     return lines
 
 
-def _command(parts: list[str], style: Style) -> list[str]:
+def _folded(failure: Failure, document: Mapping[str, Any], style: Style) -> list[str]:
+    """What follows from a failure: every law by id, with the id of its program."""
+    if not failure.folded:
+        return []
+    count, laws = failure.consequences, len(failure.folded)
+    head = f"{gist.many(count, 'verdict')} of {gist.many(laws, 'law')}"
+    head += f" {'follows' if count == 1 else 'follow'} from this"
+    if failure.level == "MUST" != failure.row["level"]:
+        head += " (a MUST among them)"
+    saved = [row for rows in failure.folded.values() for row in rows if row.get("program_id")]
+    way = "--all-programs"
+    if saved:
+        command = gist.replay(document, {**saved[0], "program_id": "ID"})
+        way += f", or `{safe(command)}`,"
+    lines = _labelled("also broken", f"{head}; {way} shows the program of each:", style)
+    indent = " " * (LABEL if style.width >= 60 else 2)
+    for name, rows in failure.follows():
+        ids = ", ".join(dict.fromkeys(str(r["program_id"]) for r in rows if r.get("program_id")))
+        lines += style.wrap(safe(f"{name}  {ids}".rstrip()), indent + "    ", indent)
+    return lines
+
+
+def _commands(document: Mapping[str, Any], row: Row, style: Style) -> list[str]:
+    """What runs only this law on this face again, and the saved program alone, where one was saved."""
+    parts = gist.rerun(document, row)
     lines = ["  " + safe(" ".join(parts))]
     if columns(lines[0]) > style.width:
         first, *rest = map(safe, parts)
         lines = [f"  {first}", *(f"    {part}" for part in rest)]
         lines[:-1] = [f"{line} \\" for line in lines[:-1]]
+    command = safe(gist.replay(document, row))
+    lines += [f"  {command}"] if command else []
     return [style.paint("run only this", "cyan"), *(style.paint(line, "bold") for line in lines)]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_lineage.report import gist
-from pytest_lineage.report.gist import Row
+from pytest_lineage.report import roots
+from pytest_lineage.report.roots import Row
 
 GOOD = ("holds", "refused", "fixed")
 BAD = ("broken", "hangs", "known")
@@ -68,7 +68,7 @@ class Difference:
     def of(self, kind: str) -> list[Change]:
         """The changes of one kind, MUST before SHOULD."""
         found = [change for change in self.changes if change.kind == kind]
-        return sorted(found, key=lambda change: gist._rank(change.level))
+        return sorted(found, key=lambda change: roots.rank(change.level))
 
     def to_json(self) -> dict[str, Any]:
         """The difference as JSON data."""

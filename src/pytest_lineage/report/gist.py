@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_lineage import address
+from pytest_lineage.report import roots
+from pytest_lineage.report.roots import BAD, LEVELS, Row
+from pytest_lineage.report.style import clip
 
-Row = Mapping[str, Any]
 _ASYNC = re.compile(r"\ba(?=(put|get_tuple|list|delete_|copy_|prune|get_delta))")
 """Reasons about an async method and its sync twin are told once."""
-BAD = ("broken", "hangs")
 SILENT = ("not-applicable", "inconclusive")
 FACES = ("sync", "async", "sync->async", "async->sync")
-LEVELS = ("MUST", "SHOULD", "MAY")
+
+MOST_REASONS = 12
+"""Reasons that are told one by one of one verdict."""
 
 LEFT_OUT = (
     ("fixed", "fixed: known failures that no longer happen"),
@@ -37,91 +40,6 @@ MARKS = (
     ("fixed", "f", "known failure that is fixed", "yellow"),
 )
 """Verdicts that are not good, the mark for each in a table, the words for the mark, a colour."""
-
-
-@dataclass
-class Failure:
-    """One law that one target breaks by itself: the rows, and what is folded under them."""
-
-    row: Row
-    """The first row: what is shown."""
-    alike: list[str] = field(default_factory=list)
-    """Faces that show the same difference with the same program, the first row's own first."""
-    otherwise: list[str] = field(default_factory=list)
-    """Faces on which the law is broken in another way."""
-    folded: dict[str, list[Row]] = field(default_factory=dict)
-    """Laws that are broken because of this one, each with its rows."""
-
-    every: tuple[str, ...] = ()
-    """The faces that the target has."""
-
-    @property
-    def name(self) -> str:
-        """The law with its faces: ``fork.siblings[sync, async]``."""
-        return f"{self.row['law']}[{self.listed([*self.alike, *self.otherwise])}]"
-
-    def listed(self, faces: list[str]) -> str:
-        """Faces by name, or how many where it is all of them."""
-        if len(faces) > 2 and set(faces) >= set(self.every):
-            return f"all {len(faces)} faces"
-        return ", ".join(faces)
-
-    @property
-    def consequences(self) -> int:
-        """How many verdicts are folded under this one."""
-        return sum(len(rows) for rows in self.folded.values())
-
-    @property
-    def level(self) -> str:
-        """The strongest level among the law and what follows from it; what nobody reviewed weighs least."""
-        rows = [self.row, *(row for some in self.folded.values() for row in some)]
-        return min(("MAY" if row.get("advisory") else str(row["level"]) for row in rows), key=_rank)
-
-
-def failures(document: Mapping[str, Any], target: str | None = None) -> list[Failure]:
-    """The root failures of a target (or of all), MUST before SHOULD, in the order of the laws."""
-    bad = [r for r in document["laws"] if r["verdict"] in BAD and target in (None, r["target"])]
-    made: dict[tuple[str, str], Failure] = {}
-    every = {t["name"]: tuple(t.get("faces", ())) for t in document["targets"]}
-    for row in bad:
-        if row.get("caused_by"):
-            continue
-        key = (row["target"], row["law"])
-        if key not in made:
-            made[key] = Failure(row, every=every.get(row["target"], ()))
-        first = made[key]
-        (first.alike if _shown(row) == _shown(first.row) else first.otherwise).append(row["face"])
-    for row in bad:
-        if row.get("caused_by"):
-            root = _root(row, bad, made)
-            if (row["target"], row["law"]) == root or root not in made:
-                root = (row["target"], row["law"])
-                made.setdefault(
-                    root, Failure(row, every=every.get(row["target"], ()))
-                ).otherwise.append(row["face"])
-            else:
-                made[root].folded.setdefault(row["law"], []).append(row)
-    return sorted(made.values(), key=lambda failure: _rank(failure.level))
-
-
-def _root(row: Row, bad: Iterable[Row], made: Mapping[Any, Any]) -> tuple[str, str]:
-    """Follow `caused_by` to a law that is broken by itself; a circle ends where it began."""
-    causes = {(r["target"], r["law"]): r.get("caused_by") for r in bad if r.get("caused_by")}
-    key, seen = (row["target"], str(row["caused_by"])), {row["law"]}
-    while key not in made and causes.get(key) and key[1] not in seen:
-        seen.add(key[1])
-        key = (key[0], str(causes[key]))
-    return key
-
-
-def _shown(row: Row) -> Any:
-    evidence = row.get("evidence") or {}
-    differences = evidence.get("differences") or [{}]
-    return (row["verdict"], evidence.get("program"), differences[0].get("at"))
-
-
-def _rank(level: str) -> int:
-    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
 
 def rerun(document: Mapping[str, Any], row: Row) -> list[str]:
@@ -183,8 +101,10 @@ def verdict(document: Mapping[str, Any], target: Mapping[str, Any]) -> Verdict:
         document["exit_code"] == 1 and len(document["targets"]) == 1 and bool(bad) and not fixed
     )
     if levels["MUST"] or strict:
-        causes = len(failures(document, name))
-        text = f"{broken} broken" + (f" by {many(causes, 'cause')}" if causes < len(bad) else "")
+        causes = len({f.row["law"] for f in roots.failures(document, name)})
+        text = f"{broken} broken" + (f" in {many(causes, 'root')}" if causes < len(bad) else "")
+        worst = roots.worst(document, name)
+        text += f"; worst: {roots.words(worst)} ({worst['law']})" if worst else ""
         return Verdict(name, "BROKEN", f"{text}; {hold}", seconds)
     if fixed:
         text = f"{many(fixed, 'known failure')} no longer happen; take the entries out"
@@ -219,8 +139,8 @@ def known(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
     new = [str(law) for law in told.get("unreviewed", [])]
     if new:
-        more = f" and {len(new) - 6} more" if len(new) > 6 else ""
-        text = f"{', '.join(new[:6])}{more}; a breach does not fail the run until they are reviewed"
+        shown = laws_of(new, [row["law"] for row in document["laws"]])
+        text = f"{shown}; a breach does not fail the run until they are reviewed"
         lines.append((f"{many(len(new), 'law')} newer than {told.get('file', 'the file')}", text))
     return lines
 
@@ -298,11 +218,56 @@ def reasons(rows: Iterable[Row], *verdicts: str) -> list[tuple[str, str, list[Ro
     return [(verdict, reason, rows) for (verdict, reason), rows in order]
 
 
-def laws_of(rows: Iterable[Row], most: int = 2) -> str:
-    """The laws of some rows: a few by id, many by group."""
-    names = list(dict.fromkeys(row["law"] for row in rows))
-    if len(names) <= most:
-        return ", ".join(names)
-    groups = list(dict.fromkeys(name.partition(".")[0] for name in names))
-    shown = ", ".join(groups[:6]) + (", ..." if len(groups) > 6 else "")
-    return f"{len(names)} laws of {shown}"
+def laws_of(names: Iterable[str], every: Iterable[str]) -> str:
+    """Laws by id; ``group.*`` where all laws of a group in `every` are among them, three or more."""
+    wanted = dict.fromkeys(names)
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(every):
+        groups.setdefault(name.partition(".")[0], []).append(name)
+    whole = {
+        group for group, some in groups.items() if len(some) > 2 and wanted.keys() >= set(some)
+    }
+    shown = (
+        f"{group}.*" if (group := name.partition(".")[0]) in whole else name for name in wanted
+    )
+    return ", ".join(dict.fromkeys(shown))
+
+
+def notes(target: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
+    """What a report says about a target beside its verdicts: faces it lacks, what it declares, what it refused."""
+    lines = [f"no {names} face: {clip(reason, 300)}" for names, reason in absent(target)]
+    for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
+        lines += [
+            f"declared {word} {name}: {clip(str(why), 300)}"
+            for name, why in (target.get(key) or {}).items()
+        ]
+    if target.get("postgres"):
+        lines.append(f"PostgreSQL: {target['postgres']}")
+    if target.get("cut"):
+        lines.append(str(target["cut"]))
+    refusing = [row for row in rows if row.get("refused")]
+    if refusing:
+        calls = many(sum(int(row["refused"]) for row in refusing), "call")
+        laws = dict.fromkeys(row["law"] for row in refusing)
+        shown = laws_of(laws, (row["law"] for row in rows))
+        lines.append(f"refused loudly, as it may: {calls} of {many(len(laws), 'law')} ({shown})")
+    return lines
+
+
+def left_out(rows: Sequence[Row]) -> list[tuple[str, list[tuple[int, str, str]]]]:
+    """What was not judged: for each such verdict its words, and its reasons with a count and the laws."""
+    every = [row["law"] for row in rows]
+    told = []
+    for verdict, words in LEFT_OUT:
+        found = [(reason, some) for _, reason, some in reasons(rows, verdict)]
+        rest = [row for _, some in found[MOST_REASONS:] for row in some]
+        if rest:
+            reason = f"{many(len(found) - MOST_REASONS, 'other reason')}, told with --verbose"
+            found = [*found[:MOST_REASONS], (reason, rest)]
+        if found:
+            lines = [
+                (len(some), clip(reason, 300), laws_of((row["law"] for row in some), every))
+                for reason, some in found
+            ]
+            told.append((words, lines))
+    return told

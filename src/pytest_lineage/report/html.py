@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_lineage.report import gist, html_failure, html_tables
-from pytest_lineage.report.gist import Failure, Row
+from pytest_lineage.report import gist, html_failure, html_tables, roots
 from pytest_lineage.report.html_tables import SHOWN, esc, letter
+from pytest_lineage.report.roots import Failure, Row
 from pytest_lineage.report.style import clip
 
 PAGE = Path(__file__).parent / "page"
@@ -34,8 +34,8 @@ def render(document: Mapping[str, Any]) -> str:
     for row in document["laws"]:
         rows.setdefault(row["target"], []).append(row)
     names = list(rows)
-    failures = [f for name in names for f in gist.failures({**document, "laws": rows[name]}, name)]
-    failures.sort(key=lambda failure: gist._rank(failure.level))
+    failures = [f for name in names for f in roots.failures({**document, "laws": rows[name]}, name)]
+    failures.sort(key=roots.order)
     told, shown = _failures(document, failures, names)
     anchors = {(f.row["target"], f.row["law"]): f"f{n}" for n, f in enumerate(failures[:shown], 1)}
     for number, failure in enumerate(failures[:shown], 1):
@@ -129,7 +129,7 @@ def _form(
     groups = dict.fromkeys(row["group"] for some in rows.values() for row in some)
     levels = [
         level
-        for level in gist.LEVELS
+        for level in roots.LEVELS
         if any(r["level"] == level for some in rows.values() for r in some)
     ]
     yield '<h2 id="find">Find</h2><form hidden role="search" aria-labelledby="find">'
@@ -170,13 +170,14 @@ def _failures(
         folded = (row for some in failure.folded.values() for row in some)
         seen = "".join(sorted({letter(row) for row in (failure.row, *folded)}))
         target = names.index(failure.row["target"])
-        text = html_failure.render(failure, document, f"f{shown}", target, seen, room > 0)
+        text = html_failure.render(
+            failure, document, f"f{shown}", target, seen, room > 0, room > ROOM // 2
+        )
         room -= len(text)
         lines.append(text)
     if shown < len(failures):
-        lines.append(
-            f"<p>... and {gist.many(len(failures) - shown, 'more failure')}, left out.</p>"
-        )
+        ids = ", ".join(f"{esc(f.name)} of {esc(f.row['target'])}" for f in failures[shown:])
+        lines.append(f"<p>Left out: {ids}</p>")
     return [*lines, '<p id="none" hidden>No failure fits what is looked for.</p>'], shown
 
 
@@ -186,20 +187,11 @@ def _left_out(
     parts: list[str] = []
     for target in document["targets"]:
         name = target["name"]
-        items = [f"no {faces} face: {reason}" for faces, reason in gist.absent(target)]
-        for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
-            items += [
-                f"declared {word} {what}: {why}" for what, why in (target.get(key) or {}).items()
-            ]
-        if target.get("postgres"):
-            items.append(f"PostgreSQL: {target['postgres']}")
-        if target.get("cut"):
-            items.append(target["cut"])
-        for verdict, words in gist.LEFT_OUT:
-            for _, reason, some in gist.reasons(rows[name], verdict)[:12]:
-                items.append(f"{words} ({len(some)}): {clip(reason, 300)} ({gist.laws_of(some)})")
+        items = gist.notes(target, rows[name])
+        for words, reasons in gist.left_out(rows[name]):
+            items += [f"{words} ({count}): {reason} ({laws})" for count, reason, laws in reasons]
         if items:
-            shown = "".join(f"<li>{esc(clip(item, 500))}</li>" for item in items)
+            shown = "".join(f"<li>{esc(item)}</li>" for item in items)
             number = names.index(name)
             head = f'<details data-t="{number}"><summary>{esc(clip(name, 200))}</summary>'
             parts.append(f'{head}<ul class="why">{shown}</ul></details>')

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from pytest_lineage.report import block, drawing, gist, values
-from pytest_lineage.report.gist import Failure
+from pytest_lineage.report import drawing, evidence, gist, roots, values
+from pytest_lineage.report.block import CALLED
+from pytest_lineage.report.roots import Failure
 from pytest_lineage.report.style import clip, safe
 
 LONGEST = 1200
@@ -16,6 +17,8 @@ LONGEST = 1200
 
 MOST = 3
 """Differences that are shown."""
+
+LEFT_OUT = "<p>Left out to keep the page small.</p>"
 
 _REPORT = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
 
@@ -25,9 +28,18 @@ def _esc(text: object, most: int = 2000) -> str:
 
 
 def render(
-    failure: Failure, document: Mapping[str, Any], anchor: str, target: int, seen: str, whole: bool
+    failure: Failure,
+    document: Mapping[str, Any],
+    anchor: str,
+    target: int,
+    seen: str,
+    whole: bool,
+    folded: bool = True,
 ) -> str:
-    """A failure as an element that opens; without what is inside where the page has no room for it."""
+    """A failure as an element that opens.
+
+    Where the page has no room, without its programs, or without those of what follows (`folded`).
+    """
     row = failure.row
     faces = failure.listed([*failure.alike, *failure.otherwise])
     several = len(document["targets"]) > 1
@@ -38,40 +50,72 @@ def render(
         f'{_esc(row["verdict"])}</span> <span class="id">{_esc(row["law"])}</span> on {_esc(faces)}{of}'
         f'<span class="small soft">{_esc(row.get("sentence", ""), 400)}</span></summary><div>'
     )
-    parts = list(_body(failure, document)) if whole else ["<p>Left out to keep the page small.</p>"]
+    parts = list(_body(failure, document, folded)) if whole else [LEFT_OUT, *_context(failure)]
     return head + "\n".join(parts) + "</div></details>"
 
 
-def _body(failure: Failure, document: Mapping[str, Any]) -> Iterator[str]:
+def _body(failure: Failure, document: Mapping[str, Any], folded: bool) -> Iterator[str]:
     row = failure.row
-    evidence = row.get("evidence") or {}
-    program = evidence.get("program")
-    ops = block.operations(program)
-    differences = evidence.get("differences") or []
-    first = differences[0] if differences and isinstance(differences[0], Mapping) else {}
-    yield from _program(program, ops, first)
-    if first and row["verdict"] != "hangs":
+    yield from _evidence(row)
+    ops = evidence.operations((row.get("evidence") or {}).get("program"))
+    drawn = drawing.svg(ops, dict(_first(row))) if ops else ""
+    if drawn:
+        yield f'<h3>Lineage</h3><div class="lineage">{drawn}</div>'
+    yield from _context(failure)
+    yield _again(row, document)
+    for some in failure.ways:
+        faces = _esc(failure.listed([each["face"] for each in some]))
+        yield f"<details><summary>In another way on {faces}</summary>"
+        yield from _evidence(some[0])
+        yield _again(some[0], document) + "</details>"
+    for name, rows in failure.follows() if folded else ():
+        tag = f"{_esc(rows[0]['level'])} {_esc(rows[0]['verdict'])}"
+        yield f"<details><summary>Follows: <span class=id>{_esc(name)}</span> {tag}</summary>"
+        yield f"<p>{_esc(rows[0].get('sentence', ''), 400)}</p>"
+        for some in roots.alike(rows):
+            if len(some) < len(rows):
+                yield f"<h3>On {_esc(failure.listed([each['face'] for each in some]))}</h3>"
+            yield from _evidence(some[0])
+            yield _again(some[0], document)
+        yield "</details>"
+
+
+def _first(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    differences = (row.get("evidence") or {}).get("differences") or []
+    return differences[0] if differences and isinstance(differences[0], Mapping) else {}
+
+
+def _evidence(row: Mapping[str, Any]) -> Iterator[str]:
+    """The program, what differed, where it stood, and what a graph's engine called on the saver."""
+    found = row.get("evidence") or {}
+    yield from _program(found.get("program"), _first(row))
+    differences = found.get("differences") or []
+    if _first(row) and row["verdict"] != "hangs":
         for difference in differences[:MOST]:
             yield from _difference(difference)
         if len(differences) > MOST:
             yield f'<p class="small soft">and {gist.many(len(differences) - MOST, "more difference")}</p>'
     elif row.get("reason"):
         yield f"<p>{_esc(row['reason'])}</p>"
-    frames = block.frames_of(evidence["stack"] if isinstance(evidence.get("stack"), str) else "")
+    frames = evidence.frames_of(found["stack"] if isinstance(found.get("stack"), str) else "")
     if frames:
         shown = "\n".join(_esc(frame) for frame in frames)
         yield f"<h3>Where it stood, innermost call first</h3><pre>{shown}</pre>"
-    drawn = drawing.svg(ops, first) if ops else ""
-    if drawn:
-        yield f'<h3>Lineage</h3><div class="lineage">{drawn}</div>'
-    yield from _context(failure)
-    yield _again(failure, document)
+    recorded = found.get("recorded")
+    if isinstance(recorded, Mapping) and recorded.get("program"):
+        calls = {"evidence": recorded, "verdict": "broken"}
+        yield from _program(recorded["program"], _first(calls), CALLED.capitalize())
+        for difference in (recorded.get("differences") or [])[:1]:
+            yield from _difference(difference)
+        laws = ", ".join(f"<span class=id>{_esc(law)}</span>" for law in recorded.get("laws") or ())
+        yield f"<p>It breaks {laws}</p>" if laws else ""
 
 
-def _program(program: Any, ops: list[Any], difference: Mapping[str, Any]) -> Iterator[str]:
+def _program(program: Any, difference: Mapping[str, Any], title: str = "") -> Iterator[str]:
     if not isinstance(program, Mapping):
         return
-    yield "<h3>Smallest program that shows it</h3><pre>"
+    ops = evidence.operations(program)
+    yield f"<h3>{title or 'Smallest program that shows it'}</h3><pre>"
     lines = [
         f"<span class=step>{_esc(f'{key}: {values.text(value)}')}</span>"
         for key, value in program.items()
@@ -92,10 +136,10 @@ def _program(program: Any, ops: list[Any], difference: Mapping[str, Any]) -> Ite
 
 def _difference(difference: Mapping[str, Any]) -> Iterator[str]:
     where = f"Operation {difference['op'] + 1}: " if isinstance(difference.get("op"), int) else ""
-    yield f"<h3>{where}{_esc(block._field(difference), 300)}</h3>"
-    expected, got = block._sides(dict(difference))
-    start = block._shared(expected, got)
-    end = block._shared(expected[start:][::-1], got[start:][::-1])
+    yield f"<h3>{where}{_esc(evidence.field(difference), 300)}</h3>"
+    expected, got = evidence.sides(dict(difference))
+    start = evidence.shared(expected, got)
+    end = evidence.shared(expected[start:][::-1], got[start:][::-1])
     yield '<dl class="sides">'
     for name, text in (("exp", expected), ("got", got)):
         word = "expected" if name == "exp" else "got"
@@ -115,6 +159,8 @@ def _marked(text: str, start: int, stop: int) -> str:
 def _context(failure: Failure) -> Iterator[str]:
     row = failure.row
     facts: list[tuple[str, str]] = []
+    if roots.words(row):
+        facts.append(("At stake", _esc(roots.words(row))))
     for key, label in (("meaning", "It means"), ("source", "Source"), ("advisory", "Advisory")):
         if row.get(key):
             facts.append((label, _esc(row[key])))
@@ -122,10 +168,11 @@ def _context(failure: Failure) -> Iterator[str]:
         facts.append(("The same on", _esc(failure.listed(failure.alike))))
     if failure.otherwise:
         facts.append(("In another way on", _esc(failure.listed(failure.otherwise))))
+    for law, on in failure.elsewhere.items():
+        text = f"<span class=id>{_esc(law)}</span>, on {_esc(failure.listed(on))}"
+        facts.append(("Follows from", text))
     if failure.folded:
-        names = ", ".join(
-            f"<span class=id>{_esc(name)}</span>" for name in list(failure.folded)[:40]
-        )
+        names = ", ".join(f"<span class=id>{_esc(name)}</span>" for name, _ in failure.follows())
         facts.append((f"{gist.many(failure.consequences, 'verdict')} that follow", names))
     if row.get("reports"):
         facts.append(("Seen in", ", ".join(_report(str(item)) for item in row["reports"][:20])))
@@ -141,9 +188,9 @@ def _report(text: str) -> str:
     return f'<a href="https://github.com/{match[1]}/issues/{match[2]}" rel="noreferrer">{_esc(text)}</a>'
 
 
-def _again(failure: Failure, document: Mapping[str, Any]) -> str:
-    commands = [" ".join(gist.rerun(document, failure.row))]
-    if failure.row.get("program_id"):
-        commands.append(gist.replay(document, failure.row))
+def _again(row: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    commands = [" ".join(gist.rerun(document, row))]
+    if row.get("program_id"):
+        commands.append(gist.replay(document, row))
     shown = "</pre><pre class=cmd>".join(_esc(command, 600) for command in commands)
     return f"<h3>Run only this</h3><pre class=cmd>{shown}</pre>"

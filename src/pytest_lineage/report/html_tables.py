@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from pytest_lineage.report import gist
-from pytest_lineage.report.gist import Row
+from pytest_lineage.report import gist, roots
+from pytest_lineage.report.roots import Row
 from pytest_lineage.report.style import clip, safe
 
 MANY = 6
@@ -36,7 +36,7 @@ def esc(text: object) -> str:
 
 def letter(row: Row) -> str:
     """The letter of a verdict."""
-    if row["verdict"] in gist.BAD and (row["level"] != "MUST" or row.get("advisory")):
+    if row["verdict"] in roots.BAD and (row["level"] != "MUST" or row.get("advisory")):
         return "l"
     return LETTERS.get(row["verdict"], "i")
 

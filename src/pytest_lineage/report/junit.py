@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_lineage.report import gist
+from pytest_lineage.report import gist, roots
 from pytest_lineage.report.block import block
-from pytest_lineage.report.gist import Failure
+from pytest_lineage.report.roots import Failure
 from pytest_lineage.report.style import Style
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -45,6 +45,7 @@ def _suite(root: ET.Element, document: Mapping[str, Any], target: Mapping[str, A
         "profile": document.get("profile"),
         "kind": document.get("kind"),
         "class": target.get("class"),
+        "verdict": gist.verdict(document, target).line,
     }
     about |= {"python": document.get("python"), **document.get("versions", {})}
     _properties(suite, about)
@@ -53,9 +54,13 @@ def _suite(root: ET.Element, document: Mapping[str, Any], target: Mapping[str, A
             text = clean(target[key])
             made = ET.SubElement(suite, "testcase", classname=name, name=case, time="0")
             ET.SubElement(made, "error", message=text[:300], type=key).text = text
-    for row in document["laws"]:
-        if row["target"] == target["name"]:
-            _case(suite, document, row)
+    rows = [row for row in document["laws"] if row["target"] == target["name"]]
+    first = {
+        failure.row["law"]: n for n, failure in enumerate(roots.failures(document, target["name"]))
+    }
+    rows.sort(key=lambda row: first.get(row["law"], len(first)))  # the worst first
+    for row in rows:
+        _case(suite, document, row)
     _count(suite, list(suite.iter("testcase")), float(target.get("seconds") or 0))
 
 
@@ -66,16 +71,17 @@ def _case(suite: ET.Element, document: Mapping[str, Any], row: Mapping[str, Any]
         name=clean(f"{row['law']}[{row['face']}]"),
         time=f"{float(row.get('seconds') or 0):.3f}",
     )  # fmt: skip
-    _properties(case, {key: row[key] for key in ("law", "target", "face", "level", "verdict")})
+    keys = ("law", "target", "face", "level", "verdict", "stake", "caused_by")
+    _properties(case, {key: row[key] for key in keys if row.get(key)})
     verdict, reason = row["verdict"], clean(row.get("reason") or row["verdict"])
     if row.get("caused_by"):
         reason = clean(f"follows from {row['caused_by']}: {reason}")
     message = f"{verdict}: {reason}"[:300]
     fails = row["level"] == "MUST" and not row.get("advisory")
-    if verdict == "fixed" or (verdict in gist.BAD and fails):
+    if verdict == "fixed" or (verdict in roots.BAD and fails):
         failure = ET.SubElement(case, "failure", message=message, type=verdict)
         failure.text = clean("\n".join(block(Failure(row, [row["face"]]), document, Style(100))))
-    elif verdict in gist.BAD:
+    elif verdict in roots.BAD:
         level = clean(f"{row['level']}{', advisory' if row.get('advisory') else ''}")
         ET.SubElement(case, "skipped", message=f"{level} {message}", type=verdict)
     elif verdict not in ("holds", "refused"):

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_lineage.report import gist
+from pytest_lineage.report import gist, roots
 from pytest_lineage.report.block import block
-from pytest_lineage.report.gist import Failure
+from pytest_lineage.report.roots import Failure
 from pytest_lineage.report.style import Style, clip, safe
 
 LIMIT = 65_000
 """Bytes of the whole text; GitHub refuses comments of more than 65 536 characters."""
+
+NAMES = 8_000
+"""Bytes that the names of failures may take that are left out."""
 
 _SPECIAL = re.compile(r"[&<>|*_`\[\]#@\\~:$]")
 _SIGNS = {"GOOD": "✅", "BROKEN": "❌", "FIXED": "⚠️", "INCOMPLETE": "⚠️", "ERROR": "❌"}
@@ -36,10 +39,13 @@ def render(document: Mapping[str, Any], limit: int = LIMIT) -> str:
     room = limit - _size([*head, *tail]) - 400
     if room < 0:  # so many targets that their tables alone are too much
         tail, room = [], limit - _size(head) - 400
-    failures = gist.failures(document)
+    failures = roots.failures(document)
     shown, left = _failures(document, failures, room)
     if left:
-        shown += ["", f"... and {gist.many(left, 'more failure')}, left out to keep this short."]
+        shown += [
+            "",
+            f"{gist.many(left, 'failure')} left out to keep this short: {_names(failures[-left:])}",
+        ]
     return _cut("\n".join([*head, *shown, *tail]), limit)
 
 
@@ -68,6 +74,7 @@ def _failures(
 ) -> tuple[list[str], int]:
     """As many failures as there is room for, and how many were left out."""
     lines: list[str] = []
+    room -= min(_size([_names(failures)]), NAMES) if room > NAMES else 0
     for number, failure in enumerate(failures):
         part = _failure(document, failure)
         size = _size(part)
@@ -78,15 +85,26 @@ def _failures(
     return lines, 0
 
 
+def _names(failures: list[Failure]) -> str:
+    """What is left out, by name, as far as there is room for names."""
+    names, size = [escape(f"{f.name} of {f.row['target']}") for f in failures[:NAMES]], 0
+    for number, name in enumerate(names):
+        size += _size([name]) + 1
+        if size > NAMES:
+            return ", ".join(names[:number]) + f", and {len(failures) - number} others"
+    return ", ".join(names)
+
+
 def _failure(document: Mapping[str, Any], failure: Failure) -> list[str]:
     row = failure.row
-    where = failure.listed([*failure.alike, *failure.otherwise])
+    where = failure.listed(failure.faces)
     title = f"<b>{escape(row['level'])} {escape(row['verdict'])}</b> {code(row['law'])} on {escape(where)}"
     if len(document["targets"]) > 1:
         title += f" of {code(row['target'])}"
+    stake = f"<br>At stake: {roots.words(row)}" if roots.words(row) else ""
     body = "\n".join(block(failure, document, Style(100)))
     return [
-        "", f"<details><summary>{title}<br>{escape(clip(row.get('sentence', ''), 300))}</summary>", "",
+        "", f"<details><summary>{title}<br>{escape(clip(row.get('sentence', ''), 300))}{stake}</summary>", "",
         *fenced(body), "", "</details>",
     ]  # fmt: skip
 
@@ -111,16 +129,9 @@ def _target(document: Mapping[str, Any], target: Mapping[str, Any]) -> list[str]
 
 
 def _left_out(target: Mapping[str, Any], rows: list[Any]) -> list[str]:
-    items = [f"no {names} face: {reason}" for names, reason in gist.absent(target)]
-    for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
-        items += [f"declared {word} {name}: {why}" for name, why in (target.get(key) or {}).items()]
-    if target.get("postgres"):
-        items.append(f"PostgreSQL: {target['postgres']}")
-    if target.get("cut"):
-        items.append(target["cut"])
-    for verdict, words in gist.LEFT_OUT:
-        for reason, some in [(r, s) for _, r, s in gist.reasons(rows, verdict)][:12]:
-            items.append(f"{words} ({len(some)}): {clip(reason, 300)} ({gist.laws_of(some)})")
+    items = gist.notes(target, rows)
+    for words, reasons in gist.left_out(rows):
+        items += [f"{words} ({count}): {reason} ({laws})" for count, reason, laws in reasons]
     if not items:
         return []
     body = [f"- {escape(item)}" for item in items]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_lineage.report import gist
+from pytest_lineage.report import gist, roots
 from pytest_lineage.report.style import Style, clip, columns, pad, safe
 
 Source = tuple[str, Mapping[str, Any]]
@@ -143,7 +143,7 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def telling(document: Mapping[str, Any]) -> tuple[list[str], dict[tuple[str, str], str]]:
     """Laws about which the targets differ or that some target breaks, and a sign for each law and target."""
-    found: dict[tuple[str, str], list[gist.Row]] = {}
+    found: dict[tuple[str, str], list[roots.Row]] = {}
     for row in document["laws"]:
         found.setdefault((row["law"], row["target"]), []).append(row)
     signs = {key: _sign(rows) for key, rows in found.items()}
@@ -153,11 +153,11 @@ def telling(document: Mapping[str, Any]) -> tuple[list[str], dict[tuple[str, str
     return told, signs
 
 
-def _sign(rows: Sequence[gist.Row]) -> str:
+def _sign(rows: Sequence[roots.Row]) -> str:
     """The worst verdict of a law on a target, all faces together."""
     words = [
         "lesser"
-        if r["verdict"] in gist.BAD and (r["level"] != "MUST" or r.get("advisory"))
+        if r["verdict"] in roots.BAD and (r["level"] != "MUST" or r.get("advisory"))
         else r["verdict"]
         for r in rows
     ]

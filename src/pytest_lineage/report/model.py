@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lineage_conformance import contract
+from pytest_lineage.report import roots
 from pytest_lineage.report.redaction import PREVIEW, redact
 from pytest_lineage.run.rows import TargetReport, incomplete
 
@@ -54,6 +55,7 @@ def document(
             **({"known": known} if known else {}),
         }
     )
+    made["summary"]["roots"] = roots.table(made)
     return made
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_lineage.report import gist
+from pytest_lineage.report import gist, roots
 from pytest_lineage.report.block import block
 from pytest_lineage.report.style import Style, clip, columns, pad, safe
 
@@ -22,25 +22,24 @@ WORDS = {
     "ERROR": "red",
 }
 
-MOST_REASONS = 12
-"""Reasons that are listed of one verdict."""
-
 
 def render(
     document: Mapping[str, Any],
     *,
     verbose: bool = False,
+    programs: bool = False,
     color: bool | None = None,
     width: int | None = None,
 ) -> str:
     """The whole report as text.
 
-    Colour and width are taken from the terminal unless they are given; `verbose` lists every row.
+    Colour and width are taken from the terminal unless they are given; `verbose` lists every row,
+    `programs` shows the programs of what follows from a failure.
     """
     style = Style.detect(color, width)
     lines: list[str] = []
     for target in document["targets"]:
-        lines += [*_target(document, target, style, verbose), ""]
+        lines += [*_target(document, target, style, verbose, programs), ""]
     lines += [*_versions(document, style), ""]
     for label, text in gist.known(document):
         wrapped = style.wrap(f"{safe(label)}: {safe(text)}", "    ")
@@ -56,12 +55,16 @@ def render(
 
 
 def _target(
-    document: Mapping[str, Any], target: Mapping[str, Any], style: Style, verbose: bool
+    document: Mapping[str, Any],
+    target: Mapping[str, Any],
+    style: Style,
+    verbose: bool,
+    programs: bool,
 ) -> list[str]:
     rows = [row for row in document["laws"] if row["target"] == target["name"]]
     heading, lines = _heading(document, target, style), []
-    for failure in gist.failures(document, target["name"]):
-        lines += [*block(failure, document, style), "", ""]
+    for failure in roots.failures(document, target["name"]):
+        lines += [*block(failure, document, style, programs), "", ""]
     # What one target breaks comes before all; with several, it must be clear whose failure it is.
     one = len(document["targets"]) == 1 or not lines
     lines = [*lines, *heading] if one else [*heading, "", *lines[:-1]]
@@ -93,7 +96,7 @@ def _message(label: str, text: str, style: Style) -> list[str]:
     return lines
 
 
-def _table(rows: Sequence[gist.Row], style: Style) -> list[str]:
+def _table(rows: Sequence[roots.Row], style: Style) -> list[str]:
     """Groups down, faces across: how many laws hold, and what does not."""
     table = gist.counts(rows)
     faces = gist.faces_of(table)
@@ -166,39 +169,29 @@ def _legend(cells: Sequence[str], style: Style) -> list[str]:
     return [style.paint(line, "dim") for line in style.wrap(", ".join(parts))] if parts else []
 
 
-def _left_out(target: Mapping[str, Any], rows: Sequence[gist.Row], style: Style) -> list[str]:
+def _left_out(target: Mapping[str, Any], rows: Sequence[roots.Row], style: Style) -> list[str]:
     """What was not judged, and why: absent faces, declared limits, inapplicable laws, open verdicts."""
-    lines: list[str] = []
-    for names, reason in gist.absent(target):
-        lines += style.wrap(f"no {safe(names)} face: {safe(reason)}", "    ")
-    for key, word in (("limits", "limit"), ("unsupported", "unsupported")):
-        for name, reason in (target.get(key) or {}).items():
-            lines += style.wrap(f"declared {word} {safe(name)}: {safe(reason)}", "    ")
-    if target.get("postgres"):
-        lines += style.wrap(f"PostgreSQL: {safe(target['postgres'])}", "    ")
-    if target.get("cut"):
-        lines += style.wrap(safe(target["cut"]), "    ")
-    for verdict, words in gist.LEFT_OUT:
-        found = gist.reasons(rows, verdict)
-        if found:
-            count = sum(len(rows) for _, _, rows in found)
-            lines += ["", *style.wrap(f"{words} ({count})")]
-        for _, reason, some in found[:MOST_REASONS]:
-            text = f"{safe(clip(reason, 300))} ({safe(gist.laws_of(some))})"
-            lines += style.wrap(text, " " * 7, f"{len(some):5}  ")
-        if len(found) > MOST_REASONS:
-            lines.append(f"       and {gist.many(len(found) - MOST_REASONS, 'more reason')}")
+    lines = [line for note in gist.notes(target, rows) for line in style.wrap(safe(note), "    ")]
+    for words, reasons in gist.left_out(rows):
+        lines += ["", *style.wrap(f"{words} ({sum(count for count, _, _ in reasons)})")]
+        for count, reason, laws in reasons:
+            lines += style.wrap(f"{safe(reason)} ({safe(laws)})", " " * 7, f"{count:5}  ")
     return ["", *lines] if lines and lines[0] else lines
 
 
-def _row(row: gist.Row, style: Style) -> list[str]:
+def _row(row: roots.Row, style: Style) -> list[str]:
     colors = {"holds": "green", "broken": "red", "hangs": "red", "not-applicable": "dim"}
     text = f"{row['law']}[{row['face']}]"
     reason = row.get("reason", "")
     if row.get("caused_by"):
         reason = f"follows from {row['caused_by']}"
+    counted = (
+        [f"{gist.many(row['observations'], 'observation')}"] if row.get("observations") else []
+    )
+    counted += [f"{row['refused']} refused"] if row.get("refused") else []
+    reason = "; ".join([clip(reason, 300), *counted] if reason else counted)
     verdict = style.paint(pad(row["verdict"], 15), colors.get(row["verdict"], "yellow"))
-    first = style.wrap(f"{row['level']:7}{safe(text)}" + (f"  {safe(clip(reason, 300))}" if reason else ""),
+    first = style.wrap(f"{row['level']:7}{safe(text)}" + (f"  {safe(reason)}" if reason else ""),
                        indent=" " * 24, first=" " * 15)  # fmt: skip
     return [verdict + first[0][15:], *first[1:]]
 

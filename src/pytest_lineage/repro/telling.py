@@ -11,7 +11,7 @@ from typing import Any
 from lineage_conformance.defects import Defect
 from pytest_lineage.report import model
 from pytest_lineage.report.block import block
-from pytest_lineage.report.gist import Failure
+from pytest_lineage.report.roots import Failure
 from pytest_lineage.report.style import Style, clip, pad, safe
 from pytest_lineage.repro import running
 from pytest_lineage.repro.running import ADVICE, Outcome
