@@ -127,6 +127,7 @@ class FakeRun:
         return Row(
             item.id, face, self.text, item.level.value, verdict, item.group, item.sentence, item.source,
             item.meaning, item.reports, reason, {**EVIDENCE, "law": item.id} if bad else None,
+            stake=item.stake.value,
         )  # fmt: skip
 
     def replay(self, item: Law, face: str, program: Any) -> Row:
