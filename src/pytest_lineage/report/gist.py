@@ -15,6 +15,8 @@ from pytest_lineage.report.style import clip
 
 _ASYNC = re.compile(r"\ba(?=(put|get_tuple|list|delete_|copy_|prune|get_delta))")
 """Reasons about an async method and its sync twin are told once."""
+_TOO = re.compile(r"; (the strict reference|InMemorySaver) shows it too.*")
+"""That somebody else shows it too is said by the verdict."""
 SILENT = ("not-applicable", "inconclusive")
 FACES = ("sync", "async", "sync->async", "async->sync")
 
@@ -212,7 +214,7 @@ def reasons(rows: Iterable[Row], *verdicts: str) -> list[tuple[str, str, list[Ro
     for row in rows:
         if row["verdict"] in verdicts:
             reason = _ASYNC.sub("", row.get("reason") or "no reason given")
-            reason = reason.partition("; the strict reference shows it too")[0]
+            reason = _TOO.sub("", reason)
             found.setdefault((row["verdict"], reason), []).append(row)
     order = sorted(found.items(), key=lambda item: (verdicts.index(item[0][0]), -len(item[1])))
     return [(verdict, reason, rows) for (verdict, reason), rows in order]
