@@ -70,11 +70,6 @@ class Failure:
         """The strongest level among the law and what follows from it; what nobody reviewed weighs least."""
         return min((_level(row) for row in self.family), key=rank)
 
-    @property
-    def worst(self) -> Row:
-        """The row of the law and what follows from it for which most is at stake."""
-        return min(self.family, key=lambda row: (bool(row.get("advisory")), _order(row)))
-
     def follows(self) -> list[tuple[str, list[Row]]]:
         """What is folded under it, as names with the rows: the faces are named where they are not the root's."""
         named = []
@@ -111,8 +106,12 @@ def failures(document: Mapping[str, Any], target: str | None = None) -> list[Fai
 
 
 def order(failure: Failure) -> tuple[int, int]:
-    """Where a failure stands: what is at stake, then the level. Equal ones stay in the order of the laws."""
-    return (_order(failure.worst)[0], rank(failure.level))
+    """Where a failure stands: what is at stake, then the level. Equal ones stay in the order of the laws.
+
+    What follows does not count: it only shows the root's fault, so what it says is at stake may not be.
+    """
+    stake = _STAKES.get(str(failure.row.get("stake", "")))
+    return (len(_STAKES) if stake is None else stake.rank, rank(failure.level))
 
 
 def _join(failure: Failure, row: Row) -> None:
@@ -168,11 +167,6 @@ def rank(level: str) -> int:
     return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
 
-def _order(row: Row) -> tuple[int, int]:
-    stake = _STAKES.get(str(row.get("stake", "")))
-    return (len(_STAKES) if stake is None else stake.rank, rank(_level(row)))
-
-
 def words(row: Row) -> str:
     """What is at stake where the row's law is broken; empty for a report that does not say."""
     stake = _STAKES.get(str(row.get("stake", "")))
@@ -180,10 +174,9 @@ def words(row: Row) -> str:
 
 
 def worst(document: Mapping[str, Any], target: str) -> Row | None:
-    """The row that a target's last line names: the worst of what counts; None where no report says so."""
-    rows = [failure.worst for failure in failures(document, target)]
-    rows = [row for row in rows if words(row) and not row.get("advisory")]
-    return rows[0] if rows else None
+    """The root that a target's last line names: the worst of what counts; None where no report says so."""
+    rows = (failure.row for failure in failures(document, target))
+    return next((row for row in rows if words(row) and not row.get("advisory")), None)
 
 
 def table(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -194,7 +187,7 @@ def table(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "law": failure.row["law"],
             "faces": failure.faces,
             "level": failure.level,
-            "stake": str(failure.worst.get("stake", "")),
+            "stake": str(failure.row.get("stake", "")),
             "folded": {law: [row["face"] for row in rows] for law, rows in failure.folded.items()},
         }
         for failure in failures(document)
