@@ -94,7 +94,8 @@ def pretty(found: Difference) -> str:
             if kind in ("new", "run") and change.after in diffing.BAD and change.reason:
                 lines += style.wrap(safe(clip(change.reason, 300)), " " * 9, " " * 9)
         if len(changes) > MOST:
-            lines.append(f"  and {len(changes) - MOST} more")
+            rest = ", ".join(safe(_title(change, found)) for change in changes[MOST:])
+            lines += style.wrap(f"and: {rest}", "      ", "  ")
     lines += [""] if lines else []
     color = "red" if found.regression else "green"
     lines += [style.paint(line, color, "bold") for line in style.wrap(verdict(found), "    ")]
@@ -147,6 +148,7 @@ def markdown(found: Difference) -> str:
             cells = (change.level, code(change.target), code(change.law), escape(", ".join(change.faces)),
                      escape(clip(why, 200)))  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
-        lines += [f"\n... and {len(changes) - MOST} more"] if len(changes) > MOST else []
+        rest = ", ".join(escape(_title(change, found)) for change in changes[MOST:])
+        lines += [f"\nand: {rest}"] if rest else []
         lines += ["", "</details>"]
     return "\n".join(lines)

@@ -59,6 +59,7 @@ def pretty(item: Law) -> str:
     facts = [
         ("where it comes from", item.source),
         ("what a breach means", item.meaning),
+        ("at stake", item.stake.words),
         ("versions", ", ".join(item.versions) or "all"),
         ("needs", ", ".join(item.needs)),
         ("not promised under", ", ".join(item.limits)),

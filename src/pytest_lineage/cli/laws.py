@@ -46,6 +46,7 @@ def as_json(item: Law) -> dict[str, Any]:
         "kind": item.kind,
         "group": item.group,
         "level": item.level.value,
+        "stake": item.stake.value,
         "sentence": item.sentence,
         "source": item.source,
         "meaning": item.meaning,

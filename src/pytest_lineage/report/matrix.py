@@ -188,7 +188,7 @@ def pretty(document: Mapping[str, Any], style: Style) -> str:
             cells.append(" " * (width - 1) + painted)
         lines.append(f"{pad(clip(safe(law), first), first)} {' '.join(cells)}")
     if len(laws) > MOST:
-        lines.append(f"and {len(laws) - MOST} more laws")
+        lines += style.wrap(f"and: {', '.join(map(safe, laws[MOST:]))}", "    ")
     lines += (
         ["", *_legend(laws, signs, style)]
         if laws
