@@ -85,8 +85,8 @@ def block(row: Row, rerun: str, cause: str = "") -> Iterator[str]:
     yield from _field("reports", ", ".join(row.reports))
     yield from _field("result", clean(data.get("reason", "")))
     evidence = data.get("evidence") or {}
-    title = "smallest program" if row.verdict == "broken" else "program so far"
-    yield from _shown(evidence, f"{title} (> marks where it shows)")
+    small = "smallest program (> marks where it shows)"
+    yield from _shown(evidence, small if row.verdict == "broken" else "program so far")
     recorded = evidence.get("recorded") or {}
     yield from _shown(recorded, "what the engine called, made small")
     yield from _field("breaks", ", ".join(recorded.get("laws") or ()))
