@@ -66,9 +66,13 @@ def _shows(judge: Judge, law: Law, face: Face, witness: Witness, make: Callable[
     made = Handle(make(), judge.stores.loop)
     wanted = signature(witness.diffs[0])
     if law.check is None:
-        found = Session(lambda: made, face, handles={0: made}).run(witness.case).diffs
+        found = (
+            Session(lambda: made, face, judge.beating(witness.case), {0: made})
+            .run(witness.case)
+            .diffs
+        )
     else:
-        bench = Bench(lambda: made, face, lambda step: None, {0: made}, judge.referee)
+        bench = Bench(lambda: made, face, judge.beating(witness.case), {0: made}, judge.referee)
         found = list(law.check(bench, witness.case))
     return any(signature(diff) == wanted for diff in found if law.lens(diff))
 
@@ -116,7 +120,7 @@ def origin(judge: Judge, law: Law, face: Face, witness: Witness) -> str:
         return ""
     if getattr(op, "inner", ()) or diff.path[:1] == ("raises",):
         return ""
-    session = judge.stores.session(face, lambda step: None)
+    session = judge.stores.session(face, judge.beating(program))
     session.run(Program(program.ops[: diff.op]))
     shown, wrong = _by_id(session, op.handle)
     if not wrong:
@@ -158,7 +162,7 @@ def _small(judge: Judge, law: Law, face: Face, program: Program, wanted: tuple[s
     """The key of the smallest program that shows a wrong checkpoint."""
 
     def seen(candidate: Any) -> list[Diff]:
-        diffs = judge.stores.session(face, lambda step: None).run(candidate).diffs
+        diffs = judge.stores.session(face, judge.beating(candidate)).run(candidate).diffs
         return [diff for diff in diffs if signature(diff) == wanted]
 
     if not seen(program):

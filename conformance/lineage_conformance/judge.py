@@ -208,12 +208,14 @@ class Judge:
         outcome.seconds = time.perf_counter() - start
         return outcome
 
+    def beating(self, case: Any) -> Callable[[int], None]:
+        """What a session or bench is to call before each step: the saver is at work on `case`."""
+        return lambda step: self._beat(case, step)
+
     def run(self, law: Law, case: Any, face: Face) -> Trace:
         """Run one case under fresh names."""
 
-        def beat(step: int) -> None:
-            self._beat(case, step)
-
+        beat = self.beating(case)
         if law.check is None:
             return self.stores.session(face, beat).run(case)
         bench = self.stores.bench(face, beat, self.referee)
@@ -273,7 +275,7 @@ class Judge:
             outcome.shows = blame.shows(self, law, face, cases, self._broken.get(face, []))
             if law.referee:
                 outcome.recorded = suspects.evidence(
-                    self.stores, law, face, outcome.program, referee=self.referee
+                    self.stores, law, face, outcome.program, self.beating(case), self.referee
                 )
             self._broken.setdefault(face, []).append(law)
 

@@ -87,7 +87,10 @@ def limits(case: Any) -> frozenset[str]:
     """The declared limits under which nothing is promised about a program, or about a scenario of a graph."""
     if isinstance(case, Scenario):
         older = any(act.at not in ("", "head") or act.op == "bulk" for act in case.acts)
-        return frozenset({"history"} if older or case.shape.delta else ())
+        found = {"history"} if older or case.shape.delta else set()
+        if any(act.stop == "crash" for act in case.acts):
+            found.add("handles")  # what died closed nothing
+        return frozenset(found)
     if not isinstance(case, Program):
         return frozenset()
     found = {"history"} if _asks_older(case) else set()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,11 @@ _NAMED = ("channel_values", "channel_versions", "versions_seen", "pending_writes
 """Fields in which the path goes on with a name or a place that a program chose."""
 
 
+def _bare(row: str) -> str:
+    """A row as lists show it, without its namespace: ``t/child#1`` as ``t#1``."""
+    return re.sub(r"/.*#", "#", row)
+
+
 _KEYED = ("metadata", "added_metadata", "reserved_metadata")
 """Fields in which the path goes on with a key of the metadata."""
 
@@ -98,7 +104,10 @@ def _how(expected: Any, got: Any) -> str:
         return "missing"
     if isinstance(expected, list) and isinstance(got, list):
         wanted = [repr(item) for item in expected]
-        return "extra" if any(repr(item) not in wanted for item in got) else "missing"
+        more = [repr(item) for item in got if repr(item) not in wanted]
+        if more and {_bare(text) for text in more} <= {_bare(text) for text in wanted}:
+            return "misnamed"
+        return "extra" if more else "missing"
     return ""
 
 
@@ -214,11 +223,25 @@ def _like(op: Op, other: Op, ids: dict[int, int]) -> bool:
             if (mine is None) != (theirs is None) or (mine == "") != (theirs == ""):
                 return False
         elif f.name in _PARTS:
-            if mine and not theirs:
+            if not _holds(mine, theirs):
                 return False
         elif f.name not in _FREE and mine != theirs:
             return False
     return True
+
+
+def _holds(mine: Any, theirs: Any) -> bool:
+    """Whether `theirs` has as much as `mine`, and all in it that is not just any value."""
+    if not mine or not theirs or not hasattr(mine, "__len__") or isinstance(mine, str):
+        return bool(theirs) or not mine
+    values = list(theirs.values()) if isinstance(theirs, Mapping) else [_value(v) for v in theirs]
+    telling = list(mine.values()) if isinstance(mine, Mapping) else [_value(v) for v in mine]
+    return len(mine) <= len(theirs) and all(v in values for v in telling if v not in ("x", "y"))
+
+
+def _value(item: Any) -> Any:
+    """The value of a write; a name stands for itself."""
+    return item[1] if isinstance(item, tuple) else "x"
 
 
 def _nested(op: Op) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lineage_conformance import law as laws
+from lineage_conformance.program import Program
+from lineage_conformance.witness import embeds
 
 if TYPE_CHECKING:
     from pytest_lineage.run.rows import Row
@@ -76,12 +78,31 @@ def _origin(row: Row, witness: Mapping[str, Any], owners: Mapping[str, Row]) -> 
 
 
 def _recorded(row: Row, owners: Mapping[str, Row], rows: Sequence[Row]) -> Row | None:
-    """The broken law about the saver that the calls of a failing graph break."""
+    """The broken law about the saver whose own counterexample the calls of a failing graph hold."""
     recorded = (row.evidence or {}).get("recorded") or {}
     found = [owners.get(key) for key in recorded.get("keys", ())]
     named = {other.law: other for other in rows}
-    found += [named.get(law) for law in recorded.get("laws", ())]
+    candidates = [named[law] for law in recorded.get("laws", ()) if law in named]
+    found += [other for other in candidates if _holds(recorded, other)]
     return next((other for other in found if other is not None and _strong(other, row)), None)
+
+
+def _holds(recorded: Mapping[str, Any], cause: Row) -> bool:
+    """Whether the recorded program does what a counterexample of `cause` does, and fails at the same field."""
+    for witness in _witnesses(cause):
+        if "program" not in witness or not witness.get("differences"):
+            continue
+        if _field(witness) == _field(recorded) and embeds(
+            Program.from_json(witness["program"]), Program.from_json(recorded["program"])
+        ):
+            return True
+    return False
+
+
+def _field(shown: Mapping[str, Any]) -> tuple[str, ...]:
+    """The operation and the field of the first difference."""
+    first = (shown.get("differences") or [{}])[0]
+    return (str(first.get("at", "")).partition(":")[0], *map(str, first.get("path", ())[:1]))
 
 
 def _shown(row: Row, rows: Sequence[Row], order: Mapping[str, int]) -> Row | None:
