@@ -11,7 +11,7 @@ from typing import Any
 
 from lineage_conformance import law as laws
 from lineage_conformance import needs
-from lineage_conformance.handles import Face, Handle, Loop
+from lineage_conformance.handles import OPTIONAL, Face, Handle, Loop, capability, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
 from lineage_conformance.law import Law, Verdict
 from lineage_conformance.program import Program
@@ -87,6 +87,9 @@ def judge_all(
     limits = declared.limits.keys() if declared else set()
 
     def rules_out(law: Law, program: Program, face: Face) -> str | None:
+        for operation in needs.operations(program) & missing.keys():
+            if law.sees != f"{operation}:raises":
+                return missing[operation]
         return next((f"declared limit {limit}" for limit in needs.limits(program) & limits), None)
 
     loop = Loop()
@@ -95,6 +98,9 @@ def judge_all(
         return Handle(make(Space.named(f"{id(loop)}-{key}")), loop)
 
     stores = Stores(opener, lambda key: Space.forget(f"{id(loop)}-{key}"), declared)
+    probed, half = opener(0), halves(face)[0]
+    found = {operation: capability(probed, half, operation) for operation in OPTIONAL}
+    missing = {operation: why for operation, why in found.items() if why is not None}
     judge = Judge(stores, rules_out=rules_out)
     outcomes: dict[str, Outcome] = {}
     try:

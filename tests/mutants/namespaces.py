@@ -127,6 +127,18 @@ def _folding(fold: Callable[[str], str]) -> type[Renaming]:
     return Folding
 
 
+@mutant(kills="namespaces.absent-is-named")
+class NamesWhatItWasAsked(StrictSaver):
+    """The config of a tuple has no namespace where the question had none."""
+
+    def get_tuple(self, config):
+        found = super().get_tuple(config)
+        if found is None or "checkpoint_ns" in config["configurable"]:
+            return found
+        place = {k: v for k, v in found.config["configurable"].items() if k != "checkpoint_ns"}
+        return found._replace(config={"configurable": place})
+
+
 @mutant(kills="namespaces.odd-names-are-apart")
 class NormalForms(_folding(lambda text: unicodedata.normalize("NFC", text))):  # type: ignore[misc]
     """Normalizes names, so that an accent and a combining accent are the same."""

@@ -61,7 +61,6 @@ def names_itself() -> Iterator[Program]:
     """The config of a tuple that was asked for without an id names thread, namespace and id."""
     yield program(Put(1), Get())
     yield program(Put(1, ns="child"), Get(ns="child"))
-    yield program(Put(1), Get(ns=None))
 
 
 @law(

@@ -93,6 +93,20 @@ def absent_is_root() -> Iterator[Program]:
 
 
 @law(
+    "namespaces.absent-is-named",
+    level=Level.MUST,
+    stake=Stake.FAILS,
+    source="engine: update_state takes the namespace from the config of the tuple that it read without one",
+    lens="get:config.configurable.checkpoint_ns",
+    after=("namespaces.absent-is-root", "latest.names-itself"),
+    meaning="update_state fails on every thread.",
+)
+def absent_is_named() -> Iterator[Program]:
+    """The latest checkpoint, asked for without a namespace, names the root namespace in its config."""
+    yield program(Put(1), Get(ns=None))
+
+
+@law(
     "namespaces.odd-names-are-apart",
     level=Level.MUST,
     stake=Stake.EXPOSED,
