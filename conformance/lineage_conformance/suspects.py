@@ -120,6 +120,8 @@ def record(
     try:
         for _ in law.check(bench, case):
             pass
+    except BaseException as error:  # what the saver raises ends the recording, and nothing else
+        tape.notes.append(f"ended by {type(error).__name__}")
     finally:
         tape.detach()
     return tape

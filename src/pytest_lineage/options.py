@@ -69,7 +69,7 @@ TABLE: tuple[Option, ...] = (
         "quick", "PROFILE", PROFILES,
     ),
     Option("op-limit", "seconds", "seconds for one operation before it counts as hanging", 5.0, "S"),
-    Option("start-limit", "seconds", "seconds for importing and opening a target before it counts as hanging", 20.0,
+    Option("start-limit", "seconds", "seconds for importing and opening a target before it counts as hanging", 20,
            "S"),
     Option("time-limit", "seconds", "seconds for each target, in each process; what is left then has no verdict",
            None, "S"),
