@@ -170,12 +170,15 @@ class Judge:
         outcome = Outcome(Verdict.HOLDS)
         failing: list[tuple[Any, Trace]] = []
         left_out: dict[str, None] = {}
+        cut = lacks = ""
         for case in law.programs:
             why = self._rules_out(law, case, face)
             if why is not None:
                 left_out[why] = None
             elif case not in skip:
-                self._count(law, case, self.run(law, case, face), outcome, failing)
+                trace = self.run(law, case, face)
+                self._count(law, case, trace, outcome, failing)
+                cut, lacks = cut or trace.cut, lacks or trace.lacks
         if left_out and not outcome.examples:
             return Outcome(Verdict.NOT_APPLICABLE, "; ".join(left_out))
         if not failing:
@@ -188,7 +191,12 @@ class Judge:
             )
         if failing:
             self._accuse(law, face, failing, outcome)
-        elif law.check is None and not outcome.observations + outcome.refused:
+        elif cut:  # what the law's own cases need was raised: it cannot be told
+            outcome.verdict = Verdict.INCONCLUSIVE
+            outcome.reason = f"a case was cut short: {cut}"
+        elif lacks and not outcome.observations:
+            return Outcome(Verdict.NOT_APPLICABLE, lacks)
+        elif not outcome.observations + outcome.refused:
             outcome.verdict = Verdict.INCONCLUSIVE
             outcome.reason = f"nothing that this law is about was compared ({law.sees})"
         outcome.seconds = time.perf_counter() - start
@@ -205,6 +213,8 @@ class Judge:
             outcome.witnesses = [Witness(case, mine, key(case, mine[0]))]
             outcome.verdict, outcome.reason = Verdict.BROKEN, sentence(mine[0])
             blame.ask(self, law, face, outcome)
+        elif trace.cut:
+            outcome.verdict, outcome.reason = Verdict.INCONCLUSIVE, f"it was cut short: {trace.cut}"
         outcome.seconds = time.perf_counter() - start
         return outcome
 
@@ -219,9 +229,8 @@ class Judge:
         if law.check is None:
             return self.stores.session(face, beat).run(case)
         bench = self.stores.bench(face, beat, self.referee)
-        trace = Trace(list(law.check(bench, case)))
-        trace.seen.update(getattr(bench, "seen", {}))
-        return trace
+        diffs = list(law.check(bench, case))
+        return Trace(diffs, seen=bench.seen, cut=bench.cut, lacks=bench.lacks)
 
     def _count(
         self, law: Law, case: Any, trace: Trace, outcome: Outcome, failing: list[tuple[Any, Trace]]

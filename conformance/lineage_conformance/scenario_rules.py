@@ -74,12 +74,14 @@ def told(bench: Bench, case: Scenario, half: str = "", label: str = "") -> Story
 
     try:
         return play(bench, case, half, label)
-    except Lacking:
+    except Lacking as lacking:
+        bench.lacks = str(lacking) or "the installed LangGraph has no such graph"
         return None
 
 
 def differ(seen: Seen, field: str, expected: Any, got: Any) -> Iterator[Diff]:
-    """A difference at one action, if there is one."""
+    """A difference at one action, if there is one; counts the comparison."""
+    seen.compared[f"{seen.op}:{field}"] += 1
     left, right = canon(expected), canon(got)
     if left != right:
         yield Diff(seen.act, seen.op, (field,), left, right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,8 @@ class Seen:
     children: dict[str, Any] = field(default_factory=dict)
     """For ``look``: namespace label to the log of a subgraph that has a task."""
     config: Any = field(default=None, compare=False)
+    compared: Counter[str] = field(default_factory=Counter, compare=False, repr=False)
+    """How often each field was compared, see `Trace.seen`; the bench's own counter."""
 
 
 def play(bench: Bench, scenario: Scenario, half: str = "", label: str = "") -> list[Seen]:
@@ -111,7 +114,7 @@ class Stage:
     def perform(self, index: int, act: Act) -> None:
         """Do one action and append what is seen."""
         since, calls = len(self.gates.events), len(self.life.calls)
-        seen = Seen(index, act.op)
+        seen = Seen(index, act.op, compared=self.bench.seen)
         self.life.fails = act.fails
         try:
             self._do(act, seen)
@@ -122,6 +125,8 @@ class Stage:
         seen.began = tuple(self.gates.names("began", since))
         seen.landed = tuple(self.gates.names("landed", since))
         seen.calls = tuple(self.life.calls[calls:])
+        if self.life.raised and not self.bench.cut:
+            self.bench.cut = self.life.raised[0]
         if self.life.dead or act.op == "reopen":
             self._watch.close()
             if act.op == "reopen":

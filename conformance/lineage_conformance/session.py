@@ -62,6 +62,10 @@ class Trace:
     refused: list[tuple[int, str]] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
     """How often each field was compared, as ``get:metadata``: what could have differed."""
+    cut: str = ""
+    """What the target raised, so that the case could not be played to its end; empty: it could."""
+    lacks: str = ""
+    """What is not there, so that the case could not be played at all."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,18 @@ class Life:
     """``(what, namespace, checkpoint id, names)``: ``writes`` and ``put`` when they returned, ``put`` with the
     id of the parent; names are tools for writes, and the new checkpoint for puts."""
 
+    raised: list[str] = field(default_factory=list)
+    """What the saver raised by itself, as ``put raised Type: message``."""
+
+    @contextlib.contextmanager
+    def noting(self, what: str) -> Iterator[None]:
+        """Note what the saver raises."""
+        try:
+            yield
+        except Exception as error:
+            self.raised.append(f"{what} raised {type(error).__name__}: {str(error)[:200]}")
+            raise
+
     def check(self, names: Sequence[str] = ()) -> None:
         """Raise if this process is dead, or if a write of one of `names` is to fail."""
         if self.dead:
@@ -116,7 +128,8 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
             gates.post("reached", f"write:{name}")
         gates.stay(lambda: may_write(names))
         life.check(names)
-        plain.put_writes(self, config, writes, *args, **kwargs)
+        with life.noting("put_writes"):
+            plain.put_writes(self, config, writes, *args, **kwargs)
         arrived(config, writes)
         return None
 
@@ -130,7 +143,8 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
         life.check(names)
         token = _inside.set(True)
         try:
-            await plain.aput_writes(self, config, writes, *args, **kwargs)
+            with life.noting("aput_writes"):
+                await plain.aput_writes(self, config, writes, *args, **kwargs)
         finally:
             _inside.reset(token)
         arrived(config, writes)
@@ -142,7 +156,8 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
             gates.post("reached", name)
             gates.stay(lambda: gates.is_open(name))
         life.check()
-        made = plain.put(self, config, checkpoint, *args, **kwargs)
+        with life.noting("put"):
+            made = plain.put(self, config, checkpoint, *args, **kwargs)
         stored(config, checkpoint)
         return made
 
@@ -153,7 +168,8 @@ def _subclass(plain: type[Any], gates: Gates, life: Life) -> type[Any]:
         life.check()
         token = _inside.set(True)
         try:
-            made = await plain.aput(self, config, checkpoint, *args, **kwargs)
+            with life.noting("aput"):
+                made = await plain.aput(self, config, checkpoint, *args, **kwargs)
         finally:
             _inside.reset(token)
         stored(config, checkpoint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lineage_conformance.agent import ToolFailed
@@ -22,7 +22,7 @@ class Scene:
         self.ends = "done"
         self.script: dict[str, tuple[tuple[str, Content], ...]] = {}
         self.thread = bench.name("thread")
-        self._step = 0
+        self._step, self.doing = 0, "use"
         self.graph = bench.subject.use(self._build)
         self.before = ""
 
@@ -39,6 +39,7 @@ class Scene:
     def of_graph(self, method: str, *args: Any, **options: Any) -> Any:
         """Call a method of the graph, or its async twin."""
         self.beat()
+        self.doing = method
         if self.bench.writer == "sync":
             return getattr(self.graph, method)(*args, **options)
         return self.bench.loop.run(getattr(self.graph, "a" + method)(*args, **options))
@@ -46,6 +47,7 @@ class Scene:
     def answer(self, **options: Any) -> Any:
         """Ask the backend."""
         self.beat()
+        self.doing = "final_answer"
         return self.bench.handle().call(self.bench.writer, "final_answer", self.thread, **options)
 
     def played(self) -> Iterator[Diff]:
@@ -72,8 +74,9 @@ class Scene:
         hidden = case.end == "running" and case.durability == "exit"
         if hidden and not case.earlier:
             return  # nothing is stored yet: the thread may as well be unknown
+        known = "an answer" if isinstance(got, Mapping) else repr(got)
+        yield from self.bench.compare(self._step, "answer", ("known",), "an answer", known)
         if not isinstance(got, Mapping):
-            yield Diff(self._step, "answer", ("known",), "an answer", repr(got))
             return
         complete = case.end == "done" and not case.run
         text = "" if hidden else case.text
@@ -89,8 +92,7 @@ class Scene:
             "status": status,
         }
         for key, value in wanted.items():
-            if got.get(key) != value:
-                yield Diff(self._step, "answer", (key,), value, got.get(key))
+            yield from self.bench.compare(self._step, "answer", (key,), value, got.get(key))
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -298,14 +300,20 @@ def _is_run(task: Any) -> bool:
 
 def check(bench: Bench, case: AnswerCase) -> Iterator[Diff]:
     """Play a case; what the backend raises is a difference."""
-    scene = Scene(bench, case)
+    yield from guarded(bench, case, Scene.played)
+
+
+def guarded(
+    bench: Bench, case: AnswerCase, work: Callable[[Scene], Iterator[Diff]]
+) -> Iterator[Diff]:
+    """What `work` yields of a scene; what the backend raises is a difference."""
+    step, doing = 0, "use"
     try:
-        yield from scene.played()
+        scene = Scene(bench, case)
+        try:
+            yield from work(scene)
+        finally:
+            step, doing = scene._step, scene.doing
     except Exception as error:
-        yield Diff(
-            scene._step,
-            "backend",
-            ("raises",),
-            "no error",
-            f"{type(error).__name__}: {error}"[:300],
-        )
+        text = f"{type(error).__name__}: {error}"[:300]
+        yield Diff(step, doing, ("raises",), "no error", text)

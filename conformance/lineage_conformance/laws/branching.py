@@ -322,6 +322,8 @@ def _early(stage: Stage, tale: Tale) -> Iterator[Diff]:
     refused = stage.refused("branch", stage.bench.name("nobody"), 0)
     yield from stage.compare("branch", ("refused", "unknown"), True, refused)
     yield from stage.compare("branch", ("visible",), [], stage.visible(line))
+    # What always refuses would hold, too.
+    yield from stage.whole(stage.branch(line, line.last))
 
 
 @branching(

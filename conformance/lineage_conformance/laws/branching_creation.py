@@ -13,7 +13,7 @@ from lineage_conformance.law import Level, Stake
 from lineage_conformance.laws.branching import DATA, branching
 from lineage_conformance.laws.branching_stage import Future, Line, Stage, staged
 from lineage_conformance.laws.branching_tale import FURNISHED, Move, Tale, tale
-from lineage_conformance.raised import Raised
+from lineage_conformance.raised import Raised, guarded
 from lineage_conformance.session import Diff
 
 WHOLE = "data: a branch that can be opened is complete, whatever stopped its creation"
@@ -121,6 +121,8 @@ class Held:
         self.future: Future = stage.start("branch", line.thread, turn, passing)
         self.future.add_done_callback(lambda _: self.reached.set())
         self.reached.wait()
+        if self.future.done() and self.future.exception() is not None:
+            guarded(self.future.result)  # it did not come so far
 
     def _passing(self, phase: str) -> None:
         if phase == self.phase:
@@ -281,6 +283,7 @@ def _deleted(stage: Stage, tale: Tale) -> Iterator[Diff]:
             yield from stage.whole(line, "delete")
         for each in (leaf, *(() if line is root else (root,))):
             yield from stage.whole(each, "delete")
+    stage.call("delete", leaf.thread)  # what always refuses would hold, too
 
 
 @branching(

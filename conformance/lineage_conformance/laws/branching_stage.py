@@ -18,11 +18,12 @@ from typing import Any
 
 from lineage_conformance import contract, observe
 from lineage_conformance.bench import Bench
-from lineage_conformance.canon import canon, differences
+from lineage_conformance.canon import canon
 from lineage_conformance.contracts.branching import DEPTH
+from lineage_conformance.contracts.shape import shaped
 from lineage_conformance.laws.branching_agent import Agent, script
 from lineage_conformance.laws.branching_tale import Move, Tale
-from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.raised import Raised, Unlike, guarded, unlike
 from lineage_conformance.session import Diff
 
 Future = concurrent.futures.Future[Any]
@@ -34,11 +35,18 @@ def staged(check: Check) -> Callable[[Bench, Tale], Iterator[Diff]]:
 
     @wraps(check)
     def run(bench: Bench, tale: Tale) -> Iterator[Diff]:
-        stage = Stage(bench)
+        stage: Stage | None = None
+        wrong: Raised
         try:
+            stage = Stage(bench)
             yield from check(stage, tale)
+            return
         except Raised as raised:
-            yield Diff(stage.at, stage.doing, ("raises",), "no exception", str(raised))
+            wrong = raised
+        except AttributeError as error:
+            wrong = unlike(error)
+        at, doing = (stage.at, stage.doing) if stage else (0, "open")
+        yield Diff(at, doing, wrong.path, wrong.expected, str(wrong))
 
     return run
 
@@ -107,15 +115,17 @@ class Stage:
         subject = self.backend if on is None else on
         self._step(method)
         if self.half == "sync":
-            return guarded(lambda: getattr(subject, method)(*args, **kwargs))
-        return guarded(lambda: self.bench.loop.run(_await(subject, method, args, kwargs)))
+            made = guarded(lambda: getattr(subject, method)(*args, **kwargs))
+        else:
+            made = guarded(lambda: self.bench.loop.run(_await(subject, method, args, kwargs)))
+        return shaped("branching", method, made)
 
     def refused(self, method: str, *args: Any, on: Any = None, **kwargs: Any) -> bool:
         """Whether a call raises an ordinary exception."""
         try:
             self.call(method, *args, on=on, **kwargs)
         except Raised as raised:
-            if not isinstance(raised.error, Exception):
+            if isinstance(raised, Unlike) or not isinstance(raised.error, Exception):
                 raise
             return True
         return False
@@ -267,9 +277,8 @@ class Stage:
     # -- comparing ---------------------------------------------------------------------------------
 
     def compare(self, kind: str, path: Sequence[str], expected: Any, got: Any) -> Iterator[Diff]:
-        """Differences of two canonical trees."""
-        for found in differences(expected, got, tuple(path)):
-            yield Diff(self.at, kind, found.path, found.expected, found.got)
+        """Differences of two canonical trees; counts the comparison."""
+        yield from self.bench.compare_trees(self.at, kind, tuple(path), expected, got)
 
     def rows(self, thread: str, on: Any = None) -> list[list[Any]]:
         """A workspace as the backend shows it, as sorted rows."""

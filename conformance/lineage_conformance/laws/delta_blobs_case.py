@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance import contract, zoo
 from lineage_conformance.bench import Bench
-from lineage_conformance.canon import canon, differences
+from lineage_conformance.canon import canon
 from lineage_conformance.contract import base_saver
+from lineage_conformance.contracts.shape import shaped
 from lineage_conformance.laws.delta_blobs_history import Act, History
 from lineage_conformance.laws.delta_blobs_values import become, fit, new_bytes, own, shorter
-from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.raised import Raised, Unlike, guarded, unlike
 from lineage_conformance.session import Diff
 
 Key = tuple[str, str, int]
@@ -53,32 +55,43 @@ class Play:
         self.threads = dict.fromkeys(mentioned)
         # The default flag is the store's, and the store is shared: each thread gets its own before it is used.
         for thread in self.threads:
-            self._modes(thread)
+            self._told("mode", self._modes, thread)
         for index, act in enumerate(history.acts):
             self.at = index
             self.bench.beat(index)
-            try:
-                getattr(self, "_" + act.do)(act)
-            except Raised as raised:
-                self._differ(act.do, ("raises",), "no exception", str(raised))
+            self._told(act.do, getattr(self, "_" + act.do), act)
         self.bench.beat(len(history.acts))
         self.look()
         if self.failing:
-            self._call("fail", False)
+            self._told("fail", self._call, "fail", False)
         return self.diffs
+
+    def _told(self, kind: str, work: Callable[..., Any], *args: Any) -> None:
+        """Do something; what the backend raises, or gives against its contract, is a difference."""
+        try:
+            work(*args)
+        except Raised as raised:
+            self._differ(kind, raised.path, raised.expected, str(raised))
+        except AttributeError as error:
+            wrong = unlike(error)
+            self._differ(kind, wrong.path, wrong.expected, str(wrong))
 
     def _differ(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> None:
         self.diffs.append(Diff(self.at, kind, path, expected, got))
 
     def _compare(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> None:
-        for found in differences(expected, got, path):
-            self._differ(kind, found.path, found.expected, found.got)
+        self.diffs += self.bench.compare_trees(self.at, kind, path, expected, got)
+
+    def _equal(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> None:
+        self.diffs += self.bench.compare(self.at, kind, path, expected, got)
 
     def _call(self, method: str, *args: Any, handle: int = 0) -> Any:
         subject = self.bench.handle(handle).saver
         if self.bench.writer == "sync":
-            return guarded(lambda: getattr(subject, method)(*args))
-        return guarded(lambda: self.bench.loop.run(getattr(subject, "a" + method)(*args)))
+            made = guarded(lambda: getattr(subject, method)(*args))
+        else:
+            made = guarded(lambda: self.bench.loop.run(getattr(subject, "a" + method)(*args)))
+        return shaped("delta", method, made)
 
     def config(self, key: Key) -> dict[str, Any]:
         """The config of a checkpoint."""
@@ -185,8 +198,7 @@ class Play:
 
     def _modes(self, thread: str) -> None:
         got = self._call("mode", self.bench.name(thread))
-        if got != self.effective(thread):
-            self._differ("mode", ("now",), self.effective(thread), canon(got))
+        self._equal("mode", ("now",), self.effective(thread), got)
 
     def effective(self, thread: str) -> str:
         """What should be done for a thread."""
@@ -196,13 +208,12 @@ class Play:
     def _verify(self, act: Act) -> None:
         report = self._call("verify", self.bench.name(act.thread))
         mine = [held for key, held in self.held.items() if key[0] == act.thread]
-        if report.checkpoints != len(mine):
-            self._differ("verify", ("checkpoints",), len(mine), canon(report.checkpoints))
+        self._equal("verify", ("checkpoints",), len(mine), report.checkpoints)
         recorded = [held.recorded for held in mine]
-        if all(recorded) and list(report.different):
-            self._differ("verify", ("different",), [], canon(list(report.different)))
-        if mine and (all(recorded) or not any(recorded)) and bool(report.proved) != all(recorded):
-            self._differ("verify", ("proved",), all(recorded), bool(report.proved))
+        if mine and all(recorded):
+            self._equal("verify", ("different",), [], canon(list(report.different)))
+        if mine and (all(recorded) or not any(recorded)):
+            self._equal("verify", ("proved",), all(recorded), bool(report.proved))
         self.proved[act.thread] = bool(report.proved)
 
     def _reopen(self, act: Act) -> None:
@@ -223,17 +234,17 @@ class Play:
         thread = self.bench.name(act.thread)
         self._call("delete_thread", thread)
         gone = [key for key in self.held if key[0] == act.thread]
-        left = self._call("blobs", thread)
-        if left:
-            self._differ("blobs", ("left",), 0, len(left))
+        self._equal("blobs", ("left",), 0, len(self._call("blobs", thread)))
         for key in gone:
             del self.held[key]
             try:
-                found = self._call("rebuild", self.config(key))
+                found = self._call("rebuild", self.config(key)) or None
+            except Unlike:
+                raise
             except Raised:
                 continue
-            if found:
-                self._differ("blobs", ("left", "rebuilt"), None, canon(dict(found)))
+            self._equal("blobs", ("left", "rebuilt"), None, found and canon(dict(found)))
+            self._equal("get", ("found",), None, self._call("get_tuple", self.config(key)))
         self.live = {place: live for place, live in self.live.items() if place[0] != act.thread}
         self.warm = {place: warm for place, warm in self.warm.items() if place[0] != act.thread}
         self.proved.pop(act.thread, None)
@@ -248,11 +259,10 @@ class Play:
                 self._rebuild(key, held)
 
     def _get(self, key: Key, held: Held) -> None:
-        try:
-            row = self._call("get_tuple", self.config(key))
-        except Raised as raised:
-            self._differ("get", ("raises",), "no exception", str(raised))
-            return
+        self._told("get", self._values, key, held)
+
+    def _values(self, key: Key, held: Held) -> None:
+        row = self._call("get_tuple", self.config(key))
         if row is None:
             self._differ("get", ("found",), "a checkpoint", "nothing")
             return
@@ -264,7 +274,7 @@ class Play:
         try:
             found = self._call("rebuild", self.config(key))
         except Raised as raised:
-            if held.recorded:
+            if held.recorded or isinstance(raised, Unlike):
                 self._differ("rebuild", ("refused",), "the lists", str(raised))
             return
         if found is None:
@@ -279,12 +289,15 @@ class Play:
         rows = [b for b in self._call("blobs", thread) if b.checkpoint_id == id]
         rows = [b for b in rows if b.checkpoint_ns == key[1]]
         if not held.recorded:
-            if rows:
-                self._differ("blobs", ("stored",), [], sorted(b.channel for b in rows))
+            self._equal("blobs", ("stored",), [], sorted(b.channel for b in rows))
             return
+        changed = sorted(c for c in act.set if self._news(above, held, c))
+        if changed:  # what lists no blobs at all would store none while the flag is off, too
+            there = bool(rows)
+            self._equal("blobs", ("stored", "on"), True, there)
         odd = sorted(b.channel for b in rows if not fit(held.values.get(b.channel)))
-        if odd:
-            self._differ("blobs", ("channels",), "lists only", odd)
+        if any(not fit(value) for value in held.values.values()):
+            self._equal("blobs", ("channels",), [], odd)
         gap = above is None or not above.recorded
         warm = not gap and self.warm.get(key[:2]) == (act.handle, act.parent)
         for blob in rows:
@@ -293,14 +306,25 @@ class Play:
             same = canon(before) == canon(held.values.get(blob.channel))
             if warm and above is not None and blob.channel in above.values and same:
                 self._differ("blobs", ("resent", blob.channel), "nothing", blob.size)
-            if gap and blob.step_action != "compaction":
-                self._differ("blobs", ("base", blob.channel), "compaction", canon(blob.step_action))
+            if gap:
+                self._equal("blobs", ("base", blob.channel), "compaction", blob.step_action)
+        if warm and rows and above is not None:
+            kept = (c for c, value in above.values.items() if held.values.get(c) == value)
+            if any(fit(above.values[c]) for c in kept):
+                self.bench.observed("blobs", "resent")
         self._generation(act, key, above, held, rows, warm)
         self.bound += sum(
             new_bytes(self.serde, above and above.values.get(c), held.values[c])
             for c in act.set
             if fit(held.values[c])
         )
+
+    @staticmethod
+    def _news(above: Held | None, held: Held, channel: str) -> bool:
+        """Whether a put changed a channel in a way that a blob must tell."""
+        value = held.values[channel]
+        before = None if above is None else above.values.get(channel)
+        return fit(value) and canon(before) != canon(value)
 
     def _record(self, blob: Any, thread: str, held: Held) -> None:
         facts = {
@@ -311,8 +335,7 @@ class Play:
             "step_action": (True, blob.step_action in ("conversation", "compaction")),
         }
         for name, (expected, got) in facts.items():
-            if canon(expected) != canon(got):
-                self._differ("blobs", ("record", name), canon(expected), canon(got))
+            self._equal("blobs", ("record", name), canon(expected), canon(got))
 
     def _generation(
         self, act: Act, key: Key, above: Held | None, held: Held, rows: list[Any], warm: bool
@@ -327,6 +350,6 @@ class Play:
         shrank = any(
             shorter(above.values[c], held.values.get(c)) for c in above.values if c in act.set
         )
-        if (now > before) != shrank:
-            expected = f"more than {before}" if shrank else before
-            self._differ("blobs", ("generation",), expected, now)
+        expected = f"more than {before}" if shrank else before
+        shown = expected if (now > before) == shrank else now
+        self._equal("blobs", ("generation",), expected, shown)

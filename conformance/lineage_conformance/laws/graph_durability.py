@@ -274,6 +274,7 @@ def ephemeral_lasts_one_step() -> Iterator[Scenario]:
 def _agree(bench: Bench, case: Scenario) -> Iterator[Diff]:
     """One scenario on both halves, under two names."""
     if not all(contract.overrides(bench.subject, name) for name in ("get_tuple", "aget_tuple")):
+        bench.lacks = "the saver has one half only"
         return
     sync, other = told(bench, case, "sync", "s-"), told(bench, case, "async", "a-")
     for left, right in zip(sync or (), other or (), strict=False):

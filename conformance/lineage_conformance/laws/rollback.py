@@ -21,19 +21,17 @@ def _take_back(play: Play) -> Iterator[Diff]:
     for _ in range(case.times):
         outcome = play.take_back(thread)
         if case.how != "later":
-            wanted = "cancelled" if case.how == "cancel" else "failed"
-            if (outcome.status, bool(outcome.rolled_back)) != (wanted, True):
-                got = [outcome.status, bool(outcome.rolled_back)]
-                yield Diff(play._step, "outcome", ("status",), [wanted, True], got)
+            wanted = ["cancelled" if case.how == "cancel" else "failed", True]
+            got = [outcome.status, bool(outcome.rolled_back)]
+            yield from play.compare("outcome", ("status",), wanted, got)
         if case.reopen:
             play.reopen()
-        yield from play.compare(before, play.state(thread))
+        yield from play.restored(before, play.state(thread))
     after = play.rows(thread)
     for id, row in rows.items():
-        if after.get(id) != row:
-            yield Diff(play._step, "history", (id,), row, after.get(id))
-    if not case.earlier and after:
-        yield Diff(play._step, "thread", ("checkpoints",), 0, len(after))
+        yield from play.compare("history", (id,), row, after.get(id))
+    if not case.earlier:
+        yield from play.compare("thread", ("checkpoints",), 0, len(after))
     yield from play.next_input(thread, play.bench.name("control"))
 
 
@@ -91,7 +89,7 @@ def undoes_landed_results() -> Iterator[TurnCase]:
     level=Level.MUST,
     stake=Stake.CHANGED,
     source="contracts.rollback.Promise.EVERYTHING: every channel is as before the turn",
-    lens=lambda diff: diff.kind == "state" and diff.path[:1] != ("messages",),
+    lens="state:channels.*",
     after=("rollback.restores-messages", "rollback.undoes-landed-results"),
     meaning="Todos, status or memory of a cancelled turn steer the next one.",
     **COMMON,

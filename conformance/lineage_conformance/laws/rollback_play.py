@@ -10,8 +10,10 @@ from typing import Any
 
 from lineage_conformance.agent import Agent, Plan
 from lineage_conformance.bench import Bench
-from lineage_conformance.canon import canon, differences
+from lineage_conformance.canon import ABSENT, canon
+from lineage_conformance.contracts.shape import shaped
 from lineage_conformance.laws.rollback_cases import LIMIT, TurnCase
+from lineage_conformance.raised import Unlike
 from lineage_conformance.session import Diff
 
 
@@ -19,6 +21,7 @@ class Live:
     """A call that runs meanwhile: in a thread (sync half), or as a task in the bench's loop."""
 
     def __init__(self, play: Play, method: str, *args: Any, **options: Any) -> None:
+        self.method = method
         handle = play.bench.handle()
         if play.bench.writer == "async":
             work = handle.acall(method, *args, **options)
@@ -32,7 +35,7 @@ class Live:
     def result(self, limit: float = LIMIT) -> Any:
         """What the call returned or raised. Raises `TimeoutError` after `limit` seconds."""
         try:
-            return self.future.result(limit)
+            return shaped("rollback", self.method, self.future.result(limit))
         except concurrent.futures.TimeoutError:
             raise TimeoutError(f"no end within {limit:g} s") from None
 
@@ -44,7 +47,7 @@ class Play:
         self.bench, self.case = bench, case
         self.agent = Agent()
         self.agent.memory = case.memory
-        self._step = 0
+        self._step, self.doing = 0, "use"
         self.bind()
 
     def bind(self) -> None:
@@ -80,11 +83,14 @@ class Play:
     def call(self, method: str, *args: Any, **options: Any) -> Any:
         """Call the backend and wait."""
         self.beat()
-        return self.bench.handle().call(self.bench.writer, method, *args, **options)
+        self.doing = method
+        made = self.bench.handle().call(self.bench.writer, method, *args, **options)
+        return shaped("rollback", method, made)
 
     def start(self, method: str, *args: Any, **options: Any) -> Live:
         """Call the backend and do not wait."""
         self.beat()
+        self.doing = method
         return Live(self, method, *args, **options)
 
     def ask(self, thread: str, question: str, durability: str = "") -> Any:
@@ -183,7 +189,11 @@ class Play:
             return getattr(self.graph, method)(*args)
         return self.bench.loop.run(getattr(self.graph, "a" + method)(*args))
 
-    def compare(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Diff]:
+    def compare(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> Iterator[Diff]:
+        """Compare two values, and count that."""
+        yield from self.bench.compare(self._step, kind, path, expected, got)
+
+    def restored(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Diff]:
         """Differences in what the backend promises to put back."""
         for kind in ("state", "next", "tasks"):
             old, new = before[kind], after[kind]
@@ -194,8 +204,16 @@ class Play:
                     {k: v for k, v in side.items() if k in ("messages", "next")}
                     for side in (old, new)
                 )
-            for found in differences(old, new):
-                yield Diff(self._step, kind, found.path, found.expected, found.got)
+            for part in sorted({*old, *new}):
+                sides = (old.get(part, ABSENT), new.get(part, ABSENT))
+                path = ("channels", part) if kind == "state" and part != "messages" else (part,)
+                yield from self.bench.compare_trees(self._step, kind, path, *sides)
+
+    def refused(self, kind: str, method: str, *args: Any) -> Iterator[Diff]:
+        """Whether a call is refused."""
+        error = raised(lambda: self.call(method, *args))
+        told = "an error" if error is not None and not isinstance(error, Unlike) else "no error"
+        yield from self.compare(kind, ("refused",), "an error", told)
 
     def next_input(self, thread: str, control: str) -> Iterator[Diff]:
         """Ask the same question on the thread and on one that never had the turn: what the model is given."""
@@ -206,8 +224,7 @@ class Play:
             since = len(self.agent.seen)
             self.ask(each, "next")
             seen.append(canon(self.agent.seen[since:]))
-        for found in differences(*seen):
-            yield Diff(self._step, "input", found.path, found.expected, found.got)
+        yield from self.bench.compare_trees(self._step, "input", (), *seen)
 
 
 def _interrupt(item: Any) -> Any:
@@ -218,17 +235,28 @@ def played(work: Callable[[Play], Iterator[Diff]]) -> Callable[[Bench, TurnCase]
     """Make a check of a function that plays a case; what it raises is a difference."""
 
     def check(bench: Bench, case: TurnCase) -> Iterator[Diff]:
-        play = Play(bench, case)
+        try:
+            play = Play(bench, case)
+        except Exception as error:
+            yield Diff(0, "use", *_told(error))
+            return
         if not play.possible():
+            bench.lacks = "the backend's own agent, or this Python, has not what the case speaks of"
             return
         with play.agent.gates:
             try:
                 yield from work(play)
             except Exception as error:
-                text = f"{type(error).__name__}: {str(error)[:300]}"
-                yield Diff(play._step, "backend", ("raises",), "no error", text)
+                yield Diff(play._step, play.doing, *_told(error))
 
     return check
+
+
+def _told(error: Exception) -> tuple[tuple[str, ...], str, str]:
+    """Path, expected and got of what a target raised, or returned against its contract."""
+    if isinstance(error, Unlike):
+        return error.path, error.expected, str(error)
+    return ("raises",), "no error", f"{type(error).__name__}: {str(error)[:300]}"
 
 
 def raised(work: Callable[[], Any]) -> Exception | None:

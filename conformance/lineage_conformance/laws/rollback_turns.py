@@ -22,7 +22,7 @@ COMMON = {"kind": "rollback", "decode": TurnCase.from_json, "versions": ENGINE}
 def _unchanged(play: Play, before: Any, thread: str) -> Iterator[Diff]:
     """Differences on a thread that nothing should have changed."""
     everything, play.everything = play.everything, True
-    yield from play.compare(before, play.state(thread))
+    yield from play.restored(before, play.state(thread))
     play.everything = everything
 
 
@@ -34,9 +34,12 @@ def _newer(play: Play) -> Iterator[Diff]:
         update = {"messages": [("user", "a note")]}
         play._graph("update_state", {"configurable": {"thread_id": thread}}, update)
     before = play.state(thread)
-    if raised(lambda: play.call("rollback", thread, old.turn)) is None:
-        yield Diff(play._step, "rollback", ("refused",), "an error", "no error")
+    yield from play.refused("rollback", "rollback", thread, old.turn)
     yield from _unchanged(play, before, thread)
+    # What always refuses would hold, too: the last turn can be taken back.
+    last = play.end(thread, "last")
+    play.call("rollback", thread, last.turn)
+    yield from play.restored(before, play.state(thread))
 
 
 @law(
@@ -65,13 +68,15 @@ def _honest(play: Play) -> Iterator[Diff]:
     try:
         outcome = play.cut(thread)
     except Exception as error:
+        wanted = text = "an error that names what is left"
         if not _names(error):
             text = f"{type(error).__name__}: {error}"[:200]
-            yield Diff(play._step, "rollback", ("left",), "an error that names what is left", text)
+        yield from play.compare("rollback", ("left",), wanted, text)
         return
-    found = list(play.compare(before, play.state(thread)))
-    if play.everything and _memory(play, thread) != memory:
-        found.append(Diff(play._step, "state", ("memory",), memory, _memory(play, thread)))
+    found = list(play.restored(before, play.state(thread)))
+    if play.everything and play.case.memory:
+        found += play.compare("state", ("channels", "memory"), memory, _memory(play, thread))
+    play.bench.observed("rollback", "claim")
     for diff in found:
         claim = f"{outcome.status}, rolled back, with {diff.where} left"
         yield Diff(play._step, "rollback", ("claim", *diff.path), diff.expected, [claim, diff.got])
@@ -121,15 +126,11 @@ def _kept(play: Play) -> Iterator[Diff]:
     stopped = play.cut(thread, keep=True)
     outcome = play.call("resume", thread, **play._how())
     seen = [stopped.status, outcome.status, outcome.thread == thread, outcome.turn == stopped.turn]
-    wanted = ["stopped", "done", True, True]
-    if seen != wanted:
-        yield Diff(play._step, "resume", ("outcome",), wanted, seen)
-    ran = play.agent.ran.count("oops/0")
-    if play.case.point == "landed" and ran != 1:
-        yield Diff(play._step, "resume", ("ran",), 1, ran)
+    yield from play.compare("resume", ("outcome",), ["stopped", "done", True, True], seen)
+    if play.case.point == "landed":
+        yield from play.compare("resume", ("ran",), 1, play.agent.ran.count("oops/0"))
     results = [m for m in play.agent.seen[-1] if m[0] == "tool" and m[2][0].startswith("oops")]
-    if len(results) != play.case.tools:
-        yield Diff(play._step, "resume", ("results",), play.case.tools, results)
+    yield from play.compare("resume", ("results",), play.case.tools, len(results))
 
 
 @law(
@@ -159,10 +160,9 @@ def _answered(play: Play) -> Iterator[Diff]:
     asked = play.end(thread)
     done = play.call("resume", thread, "yes", **play._how())
     seen = [asked.status, done.status, done.turn == asked.turn, done.thread == thread]
-    if seen != ["interrupted", "done", True, True]:
-        yield Diff(play._step, "resume", ("outcome",), ["interrupted", "done", True, True], seen)
+    yield from play.compare("resume", ("outcome",), ["interrupted", "done", True, True], seen)
     play.call("rollback", thread, done.turn)
-    yield from play.compare(before, play.state(thread))
+    yield from play.restored(before, play.state(thread))
 
 
 @law(
@@ -191,15 +191,15 @@ def _running(play: Play) -> Iterator[Diff]:
     first = play.start("run", thread, *play._turn("oops"), **play._how())
     gates.wait("reached:model", since=since, timeout=60)
     if play.case.how == "forget":
-        if raised(lambda: play.call("forget", thread)) is None:
-            yield Diff(play._step, "forget", ("refused",), "an error", "no error")
+        yield from play.refused("forget", "forget", thread)
         second = None
     else:
         seen = len(play.agent.seen)
         second = play.start("run", thread, *play._turn("again"), **play._how())
         refused = raised(lambda: second.result(BUSY))
-        if refused is None or len(play.agent.seen) > seen:
-            yield Diff(play._step, "second", ("began",), "refused, or not begun", "it ran")
+        began = refused is None or len(play.agent.seen) > seen
+        told = "it ran" if began else "refused, or not begun"
+        yield from play.compare("second", ("began",), "refused, or not begun", told)
     play.call("cancel", thread)
     if play.bench.writer == "async":
         first.result()
@@ -207,7 +207,10 @@ def _running(play: Play) -> Iterator[Diff]:
     first.result()
     if second is not None and raised(second.result) is None:
         return  # it waited for its turn, and is on the thread now
-    yield from play.compare(before, play.state(thread))
+    yield from play.restored(before, play.state(thread))
+    if second is None:  # what always refuses would hold, too
+        play.call("forget", thread)
+        yield from play.compare("forget", ("checkpoints",), 0, len(play.rows(thread)))
 
 
 @law(
@@ -249,8 +252,8 @@ def _counted(play: Play) -> Iterator[Diff]:
     yield from _knows(play, thread, case.earlier, case.earlier > 0)
     outcome = play.take_back(thread)
     yield from _knows(play, thread, case.earlier, case.earlier > 0)
-    if outcome.thread != thread:
-        yield Diff(play._step, "held", ("thread",), "the thread's id", outcome.thread)
+    shown = "the thread's id" if outcome.thread == thread else outcome.thread
+    yield from play.compare("held", ("thread",), "the thread's id", shown)
     if case.reopen:
         play.reopen()
         yield from _knows(play, thread, case.earlier, case.earlier > 0)
@@ -258,9 +261,7 @@ def _counted(play: Play) -> Iterator[Diff]:
 
 def _knows(play: Play, thread: str, turns: int, known: bool) -> Iterator[Diff]:
     held = play.call("held", thread)
-    if (bool(held.known), held.turns) != (known, turns):
-        got = [bool(held.known), held.turns]
-        yield Diff(play._step, "held", ("turns",), [known, turns], got)
+    yield from play.compare("held", ("turns",), [known, turns], [bool(held.known), held.turns])
 
 
 @law(
@@ -305,8 +306,7 @@ def _forgotten(play: Play) -> Iterator[Diff]:
     play.end(thread)
     play.call("forget", thread)
     rows = play.rows(thread)
-    if rows:
-        yield Diff(play._step, "forget", ("checkpoints",), 0, len(rows))
+    yield from play.compare("forget", ("checkpoints",), 0, len(rows))
     yield from _knows(play, thread, 0, False)
     if play.case.reopen:
         play.reopen()

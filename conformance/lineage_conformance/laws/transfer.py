@@ -25,21 +25,27 @@ def history(play: Play, case: History) -> Iterator[Diff]:
     yield from play.play(case)
 
 
-def lens(patterns: str) -> Callable[[Diff], bool]:
-    """A lens from patterns over ``kind:path``. What is raised counts only where a pattern says so: the law that
-    commands are carried out names it, the others are about what was done."""
+def lens(patterns: str, about: str = "") -> Callable[[Diff], bool]:
+    """A lens from patterns over ``kind:path``. What is raised counts for the law that commands are carried out, and
+    for those that are `about` the operation that raised; others cannot be told then."""
     wanted = patterns.split()
-    return lambda diff: any(fnmatch.fnmatchcase(diff.where, pattern) for pattern in wanted)
+    wanted += [f"{name}:{how}" for name in about.split() for how in ("raises", "found")]
+
+    def matches(diff: Diff) -> bool:
+        return any(fnmatch.fnmatchcase(diff.where, pattern) for pattern in wanted)
+
+    matches.patterns = patterns  # type: ignore[attr-defined]  # what of it is observed
+    return matches
 
 
-def told(id: str, kinds: str, **options: Any) -> Callable[[Any], Law]:
-    """A law about histories: `kinds` are the differences that break it."""
+def told(id: str, kinds: str, about: str = "", **options: Any) -> Callable[[Any], Law]:
+    """A law about histories: `kinds` are the differences that break it, as what operations raise that it is `about`."""
     options.setdefault("level", Level.MUST)
     if id != CARRIED_OUT:
         options["after"] = (CARRIED_OUT, *options.get("after", ()))
     TOLD.append(id)
     made: Callable[[Any], Law] = transfer(
-        id, check=history, focus="transfer", lens=lens(kinds), **options
+        id, check=history, focus="transfer", lens=lens(kinds, about), **options
     )
     return made
 
@@ -52,7 +58,7 @@ TOLD: list[str] = []
 
 @told(
     CARRIED_OUT,
-    "*:raises* *:record-raises* graph:* run:* calls:* creator:*",
+    "*:raises *:found graph:* run:* calls:* creator:*",
     stake=Stake.FAILS,
     source=SOURCE + "what each command makes, and what an adapter is asked for",
     meaning="A command raises, makes the wrong transfer, or calls another provider than it was told to.",
@@ -69,6 +75,7 @@ def commands_are_carried_out() -> Iterator[History]:
 @told(
     "transfer.nothing-before-the-first-dispatch",
     "lazy:* status:pending",
+    about="fork switch_provider merge_back spawn_subagent return_result",
     stake=Stake.COST,
     source=SOURCE
     + "fork makes the thread and a pending transfer; nothing else is read, made or called",
@@ -83,6 +90,7 @@ def nothing_before_the_first_dispatch() -> Iterator[History]:
 @told(
     "transfer.exactly-what-is-missing",
     "slice:missing slice:order knows:*",
+    about="dispatch",
     stake=Stake.LOST,
     source=SOURCE + "what stands behind the covered prefix of the view, no more and no less",
     meaning="An agent does not know a part of the conversation, or is told it twice.",
@@ -98,6 +106,7 @@ def exactly_what_is_missing() -> Iterator[History]:
 @told(
     "transfer.merge-brings-the-gain",
     "slice:merge",
+    about="merge_back",
     stake=Stake.LOST,
     after=("transfer.exactly-what-is-missing",),
     source=SOURCE + "merge_back: from the base point to the fork's latest stable run",
@@ -113,6 +122,7 @@ def merge_brings_the_gain() -> Iterator[History]:
 @told(
     "transfer.result-is-the-last-item",
     "slice:result",
+    about="return_result",
     stake=Stake.CHANGED,
     after=("transfer.exactly-what-is-missing",),
     source=SOURCE + "return_result: the last item of the subagent's latest stable run",
@@ -141,6 +151,7 @@ def returning_is_a_delta() -> Iterator[History]:
 @told(
     "transfer.native-where-it-can",
     "choice:*",
+    about="fork",
     stake=Stake.COST,
     source=SOURCE
     + "resolve_start_context: native if the source run is of the same provider, and that can fork",
@@ -161,6 +172,7 @@ def native_where_it_can() -> Iterator[History]:
 @told(
     "transfer.fork-includes-its-turn",
     "boundary:*",
+    about="fork",
     stake=Stake.CHANGED,
     source="adapters: the boundary of a native fork is the last turn that it keeps",
     meaning="The fork forgets the very run that it was made at, or knows one that came later.",
@@ -174,6 +186,7 @@ def fork_includes_its_turn() -> Iterator[History]:
 @told(
     "transfer.rollback-by-the-later-turns",
     "rollback:*",
+    about="fork",
     stake=Stake.CHANGED,
     source=SOURCE
     + "the latest, rolled back by the terminal turns that its session had after the source run",
@@ -189,6 +202,7 @@ def rollback_by_the_later_turns() -> Iterator[History]:
 @told(
     "transfer.probe-before-rollback",
     "probe:* reason:*",
+    about="fork",
     stake=Stake.FAILS,
     after=("transfer.native-where-it-can",),
     source=SOURCE
@@ -205,6 +219,7 @@ def probe_before_rollback() -> Iterator[History]:
 @told(
     "transfer.handoff-is-what-was-injected",
     "handoff:*",
+    about="handoff rebuild",
     stake=Stake.METADATA,
     source=SOURCE + "ContextHandoff: a record to keep, and to check later",
     meaning="An audit of what an agent was told shows something else than what it was told.",
@@ -218,6 +233,7 @@ def handoff_is_what_was_injected() -> Iterator[History]:
 @told(
     "transfer.moves-are-recorded",
     "moves:*",
+    about="history",
     stake=Stake.METADATA,
     source=SOURCE + "MOVES, and history: every move of a transfer, oldest first",
     meaning="What became of a transfer cannot be told.",
@@ -234,6 +250,7 @@ def moves_are_recorded() -> Iterator[History]:
 @told(
     "transfer.consumed-once",
     "consumed:* status:consumed",
+    about="dispatch finish_run",
     stake=Stake.LOST,
     source=SOURCE + "finish_run consumes the transfers of its context, whatever the status",
     meaning="The same context is injected into every run, or is lost with a run that failed.",
@@ -250,6 +267,7 @@ def consumed_once() -> Iterator[History]:
 @told(
     "transfer.superseded-when-replaced",
     "superseded:* status:superseded",
+    about="switch_provider",
     stake=Stake.REPEATED,
     source=SOURCE + "what is superseded, and by what",
     meaning="Two transfers say the same, and both are injected; or one is that is out of date.",
@@ -267,6 +285,7 @@ def superseded_when_replaced() -> Iterator[History]:
 @told(
     "transfer.failure-is-retryable",
     "retry:* failure:* status:failed status:resolved_native status:resolved_portable",
+    about="dispatch",
     stake=Stake.LOST,
     after=(
         "transfer.exactly-what-is-missing",
@@ -291,6 +310,7 @@ def failure_is_retryable() -> Iterator[History]:
 @told(
     "transfer.lineage-is-a-forest",
     "lineage:*",
+    about="lineage children open_thread fork spawn_subagent",
     stake=Stake.METADATA,
     source=SOURCE + "ThreadLineage: parent, relationship, root",
     meaning="A family of conversations falls apart, or one is shown in another's.",
@@ -304,6 +324,7 @@ def lineage_is_a_forest() -> Iterator[History]:
 @told(
     "transfer.merge-keeps-the-provider",
     "provider:*",
+    about="merge_back lineage",
     stake=Stake.CHANGED,
     source=SOURCE + "merge_back: the parent's provider stays",
     meaning="Merging an experiment with another provider switches the thread to that provider.",

@@ -73,13 +73,13 @@ def _fork(play: Play, case: History) -> Iterator[Diff]:
         with Meter(play) as meter:
             play.call("fork", play.threads[0].id, id)
         play.model.fork(play.threads[0], id, None)
-        if meter.calls or play.called(calls):
-            yield play.diff("fork", ("calls",), [], [*meter.calls, *play.called(calls)])
-        if meter.counts.get("transactions", 1) != 1:
-            yield play.diff("fork", ("transactions",), 1, meter.counts["transactions"])
-        rows.append(meter.counts.get("rows", 0))
-    if rows[0] != rows[1]:
-        yield play.diff("fork", ("rows",), rows[0], rows[1])
+        made = [*meter.calls, *play.called(calls)]
+        yield from play.compare("fork", ("calls",), [], made)
+        if "transactions" in meter.counts:
+            yield from play.compare("fork", ("transactions",), 1, meter.counts["transactions"])
+        rows.append(meter.counts.get("rows"))
+    if None not in rows:
+        yield from play.compare("fork", ("rows",), *rows)
 
 
 @transfer(
@@ -89,7 +89,7 @@ def _fork(play: Play, case: History) -> Iterator[Diff]:
     source="cost: one transaction, no provider, nothing of the saver, whatever the length of the source",
     check=_fork,
     focus="transfer-late",
-    lens=lens("fork:*"),
+    lens=lens("fork:*", about="fork"),
     after=(CARRIED_OUT, "transfer.nothing-before-the-first-dispatch"),
     meaning="Forking a long conversation takes as long as reading it.",
 )
@@ -112,11 +112,11 @@ def _delta(play: Play, case: History) -> Iterator[Diff]:
         with Meter(play) as meter:
             play.call("resolve_start_context", thread.id, "turns", "what next")
         play.model.resolve(thread, "turns")
-        if sorted(meter.calls) != ["get_tuple"] * lacks:
-            yield play.diff("delta", ("reads",), ["get_tuple"] * lacks, sorted(meter.calls))
-        costs.append(meter.counts.get("rows", 0))
-    if costs[0] != costs[1]:
-        yield play.diff("delta", ("rows",), costs[0], costs[1])
+        reads = ["get_tuple"] * lacks
+        yield from play.compare("delta", ("reads",), reads, sorted(meter.calls))
+        costs.append(meter.counts.get("rows"))
+    if None not in costs:
+        yield from play.compare("delta", ("rows",), *costs)
 
 
 @transfer(
@@ -126,7 +126,7 @@ def _delta(play: Play, case: History) -> Iterator[Diff]:
     source="cost: resolving reads one checkpoint for each run that it transfers, and no row of another run",
     check=_delta,
     focus="transfer-late",
-    lens=lens("delta:*"),
+    lens=lens("delta:*", about="resolve_start_context"),
     after=(CARRIED_OUT, "transfer.exactly-what-is-missing"),
     meaning="Coming back to a provider for the last three answers reads the whole conversation.",
 )
@@ -170,10 +170,8 @@ def _graph(play: Play, case: History) -> Iterator[Diff]:
         shapes.append(_shape(play, root))
         records = play.call("transfers", root.id)
         creators.append(sorted({t.created_by for t in records if t.type.startswith("subagent")}))
-    if shapes[0] != shapes[1]:
-        yield play.diff("graphs", ("shape",), shapes[0], shapes[1])
-    if creators != [["agent"], ["system"]]:
-        yield play.diff("graphs", ("creators",), [["agent"], ["system"]], creators)
+    yield from play.compare("graphs", ("shape",), *shapes)
+    yield from play.compare("graphs", ("creators",), [["agent"], ["system"]], creators)
 
 
 @transfer(
@@ -184,7 +182,7 @@ def _graph(play: Play, case: History) -> Iterator[Diff]:
     + "observe_native_children: otherwise the graph is that of spawn_subagent and return_result",
     check=_graph,
     focus="transfer-late",
-    lens=lens("graphs:*"),
+    lens=lens("graphs:*", about="spawn_subagent return_result observe_native_children"),
     after=(CARRIED_OUT, "transfer.lineage-is-a-forest", "transfer.children-are-observed-once"),
     meaning="Whoever shows a family of threads has to know two sorts of subagents.",
 )

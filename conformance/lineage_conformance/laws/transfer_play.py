@@ -7,8 +7,9 @@ from typing import Any
 
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon
+from lineage_conformance.contracts.shape import shaped
 from lineage_conformance.laws.transfer_case import NAMES, Step
-from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.raised import Raised, Unlike, guarded
 from lineage_conformance.session import Diff
 from lineage_conformance.transfer_fakes import ABILITIES, Call, Fake, World
 from lineage_conformance.transfer_model import Model
@@ -19,7 +20,11 @@ class Stage:
     """One example: a backend, the fakes, the model, and the names they have for each other."""
 
     def __init__(self, bench: Bench) -> None:
-        self.bench, self.at, self.doing, self.trying = bench, 0, "open", ""
+        self.bench, self.at, self.doing = bench, 0, "open"
+        self.trying = self.closed = ""
+        """The kind of whatever differs while something is tried again, or after the store was closed."""
+        self.repeating: tuple[str, ...] = ()
+        """The same while a command is repeated, and which one."""
         self.half = bench.writer
         self.backend = guarded(lambda: bench.subject)
         self.world = World(guarded(lambda: self.backend.saver), self.half, bench.nonce)
@@ -40,6 +45,7 @@ class Stage:
 
     def reopen(self) -> None:
         """Close the store, open it again, and go on with the new backend."""
+        self.doing, self.closed = "open", "reopened"
         self.backend = guarded(self.bench.reopen)
         self.world.saver = guarded(lambda: self.backend.saver)
         self.bind(self.backend)
@@ -53,10 +59,12 @@ class Stage:
         self.doing = method
         self.bench.beat(self.at)
         if self.half == "sync":
-            return guarded(lambda: getattr(backend, method)(*args, **options))
-        return guarded(
-            lambda: self.bench.loop.run(getattr(backend, "a" + method)(*args, **options))
-        )
+            made = guarded(lambda: getattr(backend, method)(*args, **options))
+        else:
+            made = guarded(
+                lambda: self.bench.loop.run(getattr(backend, "a" + method)(*args, **options))
+            )
+        return shaped("transfer", method, made)
 
     def put(self, put: Any) -> None:
         """Put a checkpoint on the saver, as an agent would."""
@@ -72,31 +80,53 @@ class Stage:
         self.receipts += 1
         return f"{self.bench.nonce}-receipt-{self.receipts}"
 
-    def diff(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> Diff:
-        """A difference here. While something is tried again after a failure, that is its kind."""
-        if self.trying and kind not in ("consumed", "moves"):
+    def named(self, kind: str, path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+        """What a difference here is called. What is tried again, repeated, or reopened gives its own name."""
+        if self.repeating:
+            kind, *rest = (*self.repeating, kind, *path)
+            path = tuple(rest)
+        elif self.trying and kind not in ("consumed", "moves"):
             kind, path = self.trying, (kind, *path)
+        return (self.closed, (kind, *path)) if self.closed else (kind, path)
+
+    def diff(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> Diff:
+        """A difference here."""
+        kind, path = self.named(kind, path)
         return Diff(self.at, kind, path, expected, got)
 
+    def observed(self, kind: str, *path: str) -> None:
+        """Count a comparison that could have shown such a difference."""
+        kind, path = self.named(kind, path)
+        self.bench.observed(kind, *path)
+
+    def compare(self, kind: str, path: tuple[str, ...], expected: Any, got: Any) -> Iterator[Diff]:
+        """Compare two values, and count that."""
+        kind, path = self.named(kind, path)
+        yield from self.bench.compare(self.at, kind, path, expected, got)
+
     def raised(self, raised: Raised) -> Diff:
-        """What a backend raised where nothing was to be refused."""
-        return self.diff(self.doing, ("raises",), "no exception", str(raised))
+        """What a backend raised where nothing was to be refused: what comes after is not seen."""
+        self.bench.cut = f"{self.doing} raised {raised}"
+        return Diff(self.at, self.doing, raised.path, raised.expected, str(raised))
 
     def refused(self, code: str, method: str, *args: Any, **options: Any) -> Iterator[Diff]:
         """Whether a command is refused with its code."""
         calls = len(self.world.calls)
         try:
             self.call(method, *args, **options)
+        except Unlike:
+            got = "accepted"
         except Raised as raised:
             if not isinstance(raised.error, Exception):
                 raise
-            got = getattr(raised.error, "code", None)
-            if got != code:
-                yield self.diff("code", (code,), code, f"{got}: {raised}"[:200])
+            found = getattr(raised.error, "code", None)
+            got = code if found == code else f"{found}: {raised}"[:200]
+            yield from self.compare("code", (code,), code, got)
+            got = "refused"
         else:
-            yield self.diff("refused", (code,), code, "accepted")
-        if len(self.world.calls) != calls:
-            yield self.diff("refused", (code, "calls"), [], self.called(calls))
+            got = "accepted"
+        yield from self.compare("refused", (code,), "refused", got)
+        yield from self.compare("refused", (code, "calls"), [], self.called(calls))
 
     def command(self, method: str, *args: Any, **options: Any) -> Any:
         """A command with a receipt of its own, which `again` may repeat."""
@@ -142,6 +172,11 @@ class Stage:
         free = "probe" not in [method for method, *_ in wanted]
         made = [c for c in got if not (free and c.method == "probe")]
         expected, shown = [method for method, *_ in wanted], [c.method for c in made]
+        self.observed("calls", "order")
+        if "fork" in expected:
+            self.observed("choice", "calls")
+        if "probe" in expected:
+            self.observed("probe", "before-rollback" if "fork" in expected else "paginated")
         if any(c.provider != provider for c in made):
             yield self.diff("calls", ("provider",), provider, [c.provider for c in made])
         elif expected != shown:
@@ -161,13 +196,14 @@ class Stage:
                 yield self.diff("calls", ("order",), expected, shown)
         else:
             for (method, session, argument), call in zip(wanted, made, strict=True):
-                if method == "fork" and (session, argument) != (call.session, call.argument):
-                    wanted_, got_ = [session, argument], [call.session, call.argument]
-                    yield self.diff("boundary", (method,), wanted_, got_)
-                elif method == "rollback" and argument != call.argument:
-                    yield self.diff("rollback", ("turns",), argument, call.argument)
-                elif method in ("probe", "send") and session not in (None, call.session):
-                    yield self.diff("calls", ("session", method), session, call.session)
+                if method == "fork":
+                    asked = [session, argument]
+                    shown = [call.session, call.argument]
+                    yield from self.compare("boundary", (method,), asked, shown)
+                elif method == "rollback":
+                    yield from self.compare("rollback", ("turns",), argument, call.argument)
+                elif method in ("probe", "send") and session is not None:
+                    yield from self.compare("calls", ("session", method), session, call.session)
 
     def injected(self, plan: Plan, handoffs: list[Any]) -> Iterator[Diff]:
         """Whether what was handed over is what was missing, and is what the record says."""
@@ -177,28 +213,30 @@ class Stage:
             if handoff.transfer_id in done:
                 yield self.diff("consumed", ("again",), "once", f"handoff of {handoff.kind} again")
                 return
+            self.observed("consumed", "again")
         expected = [[t.type, self.flat(t.slice)] for t in wanted]
         types = {t.id: t.type for t in self.model.transfers if t.id}
         got = [[list(map(canon, handoff.items))] for handoff in handoffs]
+        kind = {"merge_back": "merge", "subagent_result": "result"}.get(
+            wanted[-1].type if wanted else "", "missing"
+        )
+        self.observed("slice", kind)
         if [e[1:] for e in expected] != got:
-            kind = "merge" if wanted and wanted[-1].type == "merge_back" else "missing"
-            if wanted and wanted[-1].type == "subagent_result":
-                kind = "result"
             shown = [[_id(m) for m in items] for (items,) in got]
             told = [[_id(m) for m in items] for _, items in expected]
             yield self.diff("slice", (kind,), told, shown)
             return
         for transfer, handoff in zip(wanted, handoffs, strict=True):
-            if types.get(handoff.transfer_id, transfer.type) != transfer.type:
-                yield self.diff("slice", ("order",), transfer.type, types[handoff.transfer_id])
-            if handoff.kind != transfer.resolution:
-                yield self.diff("choice", ("kind",), transfer.resolution, handoff.kind)
+            told = types.get(handoff.transfer_id, transfer.type)
+            yield from self.compare("slice", ("order",), transfer.type, told)
+            yield from self.compare("choice", ("kind",), transfer.resolution, handoff.kind)
             yield from self.audited(transfer, handoff)
 
     def audited(self, transfer: Transfer, handoff: Any) -> Iterator[Diff]:
         """Whether a handoff that was injected is the one that its record gives, and gives again."""
         import hashlib
 
+        self.observed("handoff", "text")
         place = 0
         for wanted in [transfer.task or "", *map(_text, self.unflat(transfer.slice))]:
             place = handoff.text.find(wanted, place)
@@ -207,8 +245,7 @@ class Stage:
                 return
             place += len(wanted)
         digest = hashlib.sha256(handoff.text.encode()).hexdigest()
-        if handoff.digest != digest:
-            yield self.diff("handoff", ("digest",), digest, handoff.digest)
+        yield from self.compare("handoff", ("digest",), digest, handoff.digest)
         covers = [
             [p.run.id if p.run else None, *p.place, None if p.run is None else list(p.items)]
             for p in transfer.slice
@@ -222,12 +259,11 @@ class Stage:
             ]
             for c in handoff.covers
         ]
-        if covers != given:
-            yield self.diff("handoff", ("covers",), covers, given)
+        yield from self.compare("handoff", ("covers",), covers, given)
         shown = plain(handoff)
-        before = self.told.setdefault(handoff.id, shown)
-        if shown != before:
-            yield self.diff("handoff", ("again",), before, shown)
+        if handoff.id in self.told:
+            yield from self.compare("handoff", ("again",), self.told[handoff.id], shown)
+        self.told.setdefault(handoff.id, shown)
 
     def unflat(self, pieces: list[Piece]) -> list[Any]:
         """The messages of some pieces."""
@@ -236,16 +272,17 @@ class Stage:
     def ran(self, thread: Thread, provider: str, plan: Plan, run: Any) -> Iterator[Diff]:
         """A run that happened: tell the model, and look at what the session knows now."""
         result = self.world.results[-1]
-        if plan.session is not None and result.session != plan.session:
-            yield self.diff("calls", ("session", "used"), plan.session, result.session)
-            return
+        if plan.session is not None:
+            used = list(self.compare("calls", ("session", "used"), plan.session, result.session))
+            yield from used
+            if used:
+                return
         made = self.model.begin(thread, provider, plan.transfers, run.id)
         self.model.finish(made, result)
         self.keep(made)
         shown = [run.thread_id, run.provider, run.status, run.checkpoint_id]
         wanted = [thread.id, provider, result.status, result.checkpoint_id]
-        if shown != wanted:
-            yield self.diff("run", ("record",), wanted, shown)
+        yield from self.compare("run", ("record",), wanted, shown)
         yield from self.knows(thread, provider)
 
     def keep(self, run: Run) -> None:
@@ -257,6 +294,7 @@ class Stage:
         """Whether the session knows the view: nothing is missing, nothing is there twice."""
         knows = [canon(m) for m in self.fakes[provider].knows(thread.sessions[provider])]
         view = self.flat(thread.view)
+        self.observed("knows", "view")
         if knows != view:
             yield self.diff("knows", ("view",), [_id(m) for m in view], [_id(m) for m in knows])
 

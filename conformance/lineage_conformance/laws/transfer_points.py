@@ -12,6 +12,7 @@ from lineage_conformance.laws.transfer_case import History, text
 @told(
     "transfer.only-stable-points",
     "refused:*_point*",
+    about="fork",
     stake=Stake.FAILS,
     source=SOURCE + "fork: running_point, unstable_point, unknown_point, no_stable_point",
     meaning="A fork begins in the middle of a run: with tool calls that have no answer.",
@@ -29,6 +30,7 @@ def only_stable_points() -> Iterator[History]:
 @told(
     "transfer.latest-stable-ignores-the-running",
     "point:*",
+    about="fork",
     stake=Stake.CHANGED,
     source=SOURCE + "the latest completed, checkpointed run",
     meaning="A fork made while the agent works has half an answer, or is refused for no reason.",
@@ -45,6 +47,7 @@ def latest_stable_ignores_the_running() -> Iterator[History]:
 @told(
     "transfer.context-in-use-stays",
     "refused:busy* refused:context_pending*",
+    about="begin_run finish_run",
     stake=Stake.LOST,
     source=SOURCE + "what an active run was begun with is settled when that run ends",
     meaning="Two runs at once on one thread; or a run without what its agent had to know.",
@@ -59,6 +62,7 @@ def context_in_use_stays() -> Iterator[History]:
 @told(
     "transfer.nothing-is-not-transferred",
     "refused:nothing_to_transfer* refused:not_a_*",
+    about="merge_back return_result",
     stake=Stake.METADATA,
     source=SOURCE + "CODES",
     meaning="Empty transfers that say something was merged.",
@@ -88,6 +92,7 @@ def refusals_are_named() -> Iterator[History]:
 @told(
     "transfer.receipts-act-once",
     "receipt:*",
+    about="fork dispatch merge_back switch_provider spawn_subagent return_result",
     stake=Stake.REPEATED,
     source=SOURCE
     + "a command that is repeated with one receipt acts once and returns what the first returned",
@@ -104,6 +109,7 @@ def receipts_act_once() -> Iterator[History]:
 @told(
     "transfer.children-are-observed-once",
     "observed:*",
+    about="observe_native_children",
     stake=Stake.REPEATED,
     source=SOURCE + "observe_native_children: none for a second look at the same",
     meaning="Each look at a session makes its subagents anew, or a result is never seen.",

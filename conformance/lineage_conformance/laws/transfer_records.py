@@ -19,12 +19,13 @@ class Records(Stage):
         got = list(self.call("transfers", thread.id))
         graph = [[t.type, t.source.id, t.target.id] for t in wanted]
         shown = [[t.type, t.source_thread, t.target_thread] for t in got]
-        if graph != shown:
-            yield self.diff("graph", ("transfers",), graph, shown)
+        different = list(self.compare("graph", ("transfers",), graph, shown))
+        yield from different
+        if different:
             return
         for transfer, record in zip(wanted, got, strict=True):
-            if transfer.id and transfer.id != record.id:
-                yield self.diff("graph", ("ids",), transfer.id, record.id)
+            if transfer.id:
+                yield from self.compare("graph", ("ids",), transfer.id, record.id)
             transfer.id = record.id
         for transfer, record in zip(wanted, got, strict=True):
             found = list(self.moved(transfer, record)) if moves or transfer.loose else []
@@ -44,33 +45,35 @@ class Records(Stage):
         transfer.loose = False
         if record.status != transfer.status:
             return  # that is what `record` says
-        if [move.before for move in story] != [None, *moves[:-1]]:
-            shown = [[move.before, move.after] for move in story]
-            yield self.diff("moves", ("chain",), "each begins where the last ended", shown)
+        chain = [[before, move.after] for before, move in zip([None, *moves], story, strict=False)]
+        shown = [[move.before, move.after] for move in story]
+        yield from self.compare("moves", ("chain",), chain, shown)
         times = [record.created_at, *(move.at for move in story)]
-        if times != sorted(times):
-            yield self.diff("moves", ("times",), sorted(times), times)
-        if moves != transfer.moves:
-            yield self.diff("moves", ("recorded",), transfer.moves, moves)
+        yield from self.compare("moves", ("times",), sorted(times), times)
+        yield from self.compare("moves", ("recorded",), transfer.moves, moves)
 
     def record(self, transfer: Transfer, record: Any) -> Iterator[Diff]:
         """Whether one record is what it must be."""
-        if record.status != transfer.status:
-            yield self.diff("status", (transfer.status,), transfer.status, record.status)
+        status = transfer.status
+        wrong = list(self.compare("status", (status,), status, record.status))
+        yield from wrong
+        if wrong:
             return
         native = transfer.creator == "system" and transfer.type.startswith("subagent")
-        if not native and record.resolution != transfer.resolution:
-            yield self.diff("choice", ("resolution",), transfer.resolution, record.resolution)
-        if record.reason != transfer.reason and transfer.status != "superseded":
-            yield self.diff("reason", (transfer.status,), transfer.reason, record.reason)
-        made = record.created_by == transfer.creator
-        if not made and not native and not self.replacing(transfer):
-            yield self.diff("creator", (transfer.type,), transfer.creator, record.created_by)
-        if not native and record.consumed_by != transfer.consumed_by:
-            yield self.diff("consumed", ("by",), transfer.consumed_by, record.consumed_by)
+        if not native:
+            resolution = transfer.resolution
+            yield from self.compare("choice", ("resolution",), resolution, record.resolution)
+        if status != "superseded":
+            yield from self.compare("reason", (status,), transfer.reason, record.reason)
+        if not native and not self.replacing(transfer):
+            made = (transfer.creator, record.created_by)
+            yield from self.compare("creator", (transfer.type,), *made)
+        if not native:
+            used = (transfer.consumed_by, record.consumed_by)
+            yield from self.compare("consumed", ("by",), *used)
         later = transfer.replaced_by.id if transfer.replaced_by else None
-        if transfer.status == "superseded" and record.replaced_by != later:
-            yield self.diff("superseded", ("by",), later, record.replaced_by)
+        if status == "superseded":
+            yield from self.compare("superseded", ("by",), later, record.replaced_by)
         yield from self.pointed("point", transfer.point, record.source_point)
         yield from self.pointed("base", transfer.base, record.base_point)
 
@@ -91,29 +94,26 @@ class Records(Stage):
             shown = [point.run_id, point.checkpoint_thread, point.checkpoint_id]
             if point.run_id is not None:
                 shown += [point.thread_id, point.item_id, point.native_thread, point.native_turn]
-        if wanted != shown:
-            yield self.diff(name, ("point",), wanted, shown)
+        yield from self.compare(name, ("point",), wanted, shown)
 
     def forest(self, thread: Thread) -> Iterator[Diff]:
         """Whether a thread's parent, root, relationship, provider and children are what they must be."""
         got = self.call("lineage", thread.id)
         parent = thread.parent.id if thread.parent else None
         wanted = [parent, thread.relationship, thread.root.id]
-        if [got.parent_id, got.relationship, got.root_id] != wanted:
-            shown = [got.parent_id, got.relationship, got.root_id]
-            yield self.diff("lineage", ("parent",), wanted, shown)
-        if got.provider != thread.provider:
-            yield self.diff("provider", ("thread",), thread.provider, got.provider)
+        shown = [got.parent_id, got.relationship, got.root_id]
+        yield from self.compare("lineage", ("parent",), wanted, shown)
+        yield from self.compare("provider", ("thread",), thread.provider, got.provider)
         children = [t.id for t in self.model.threads.values() if t.parent is thread]
         shown = [child.thread_id for child in self.call("children", thread.id)]
-        if shown != children:
-            yield self.diff("lineage", ("children",), children, shown)
+        yield from self.compare("lineage", ("children",), children, shown)
 
     def kept(self) -> Iterator[Diff]:
         """Whether every handoff that was injected is what its record gives now, and gives when it is rebuilt."""
         for id, shown in self.told.items():
             for method in ("handoff", "rebuild"):
                 again = plain(self.call(method, id))
-                if again != shown:
-                    yield self.diff("handoff", (method,), shown, again)
+                found = list(self.compare("handoff", (method,), shown, again))
+                yield from found
+                if found:
                     return

@@ -83,11 +83,11 @@ class Runs(Records):
         try:
             self.call("dispatch", thread.id, message, provider, receipt=self.receipt())
         except Raised as raised:
-            got = getattr(raised.error, "code", None)
-            if got != code:
-                yield self.diff("failure", (code,), code, f"{got}: {raised}"[:200])
+            found = getattr(raised.error, "code", None)
+            got = code if found == code else f"{found}: {raised}"[:200]
         else:
-            yield self.diff("failure", (code,), code, "no exception")
+            got = "no exception"
+        yield from self.compare("failure", (code,), code, got)
 
     # -- runs in steps -----------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Runs(Records):
         if self.model.needs(thread, provider):
             early = list(self.refused("context_pending", "begin_run", thread.id, provider))
             yield from early
-            if early:
+            if any(diff.kind != "code" for diff in early):
                 return
         found, plan, context = self.resolve(thread, provider)
         yield from found
@@ -130,19 +130,18 @@ class Runs(Records):
     ) -> Iterator[Diff]:
         """Whether a context is what it must be, and what it took to make it."""
         found = list(self.calls(provider, plan.calls, self.world.calls[calls:]))
-        if not found and context.kind != plan.kind:
-            found.append(self.diff("choice", ("context",), plan.kind, context.kind))
-        if not found and context.failure != plan.failure:
-            found.append(self.diff("failure", ("context",), plan.failure, context.failure))
+        if not found:
+            found += self.compare("choice", ("context",), plan.kind, context.kind)
+        if not found:
+            found += self.compare("failure", ("context",), plan.failure, context.failure)
         if not found and not plan.failure:
-            if context.session != plan.session:
-                found.append(self.diff("calls", ("session",), plan.session, context.session))
+            found += self.compare("calls", ("session",), plan.session, context.session)
             found += self.injected(plan, list(context.handoffs))
         found = found or list(self.records(thread))
         yield from found
         ids = [t.id for t in plan.transfers]
-        if not found and not plan.failure and list(context.transfers) != ids:
-            yield self.diff("consumed", ("named",), ids, list(context.transfers))
+        if not found and not plan.failure:
+            yield from self.compare("consumed", ("named",), ids, list(context.transfers))
 
     def do_resolve(self, step: Step, thread: Thread) -> Iterator[Diff]:
         """Resolve, and once more: nothing is done twice."""

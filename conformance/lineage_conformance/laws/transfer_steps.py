@@ -13,7 +13,7 @@ from typing import Any
 from lineage_conformance.bench import Bench
 from lineage_conformance.laws.transfer_case import NAMES, History, Step
 from lineage_conformance.laws.transfer_runs import Runs
-from lineage_conformance.raised import Raised
+from lineage_conformance.raised import Raised, unlike
 from lineage_conformance.session import Diff
 from lineage_conformance.transfer_view import Piece, Refusal, Thread, Transfer
 
@@ -25,15 +25,18 @@ def played(check: Check) -> Callable[[Bench, History], Iterator[Diff]]:
 
     @wraps(check)
     def run(bench: Bench, case: History) -> Iterator[Diff]:
-        play = Play(bench)
+        try:
+            play = Play(bench)
+        except Raised as raised:
+            bench.cut = f"use raised {raised}"
+            yield Diff(0, "use", raised.path, raised.expected, str(raised))
+            return
         try:
             yield from check(play, case)
         except Raised as raised:
             yield play.raised(raised)
         except AttributeError as error:
-            if type(error.obj).__module__.startswith("lineage_conformance.laws"):
-                raise  # ours
-            yield play.diff(play.doing, ("record-raises",), "a record of the contract", str(error))
+            yield play.raised(unlike(error))
 
     return run
 
@@ -49,10 +52,10 @@ class Play(Runs):
             if not self.threads and step.do != "open":
                 continue
             found = list(self.step(step))
-            self.trying = ""
+            self.trying, self.repeating = "", ()
             yield from found
-            if found:
-                return
+            if any(diff.kind != "code" for diff in found):
+                return  # a refusal by another name changes nothing: the history goes on
             if number == case.reopen:
                 self.reopen()
         for thread in list(self.model.threads.values()):
@@ -110,22 +113,18 @@ class Play(Runs):
             return
         calls = len(self.world.calls)
         record = self.command(method, *args)
-        if len(self.world.calls) != calls:
-            yield self.diff("lazy", (method,), [], self.called(calls))
-            return
-        if transfer is None:
-            if record is not None:
-                yield self.diff("graph", (method,), None, record.type)
+        wanted, shown = transfer and transfer.type, record and record.type
+        found = list(self.compare("lazy", (method,), [], self.called(calls)))
+        found = found or list(self.compare("graph", (method,), wanted, shown))
+        if transfer is None or found:
             touched = [self.model.threads[args[0]]]
-        elif record is None:
-            yield self.diff("graph", (method,), transfer.type, None)
-            return
         else:
             transfer.id = record.id
-            if record.status != "pending":
-                yield self.diff("status", ("pending",), "pending", record.status)
-                return
+            found = list(self.compare("status", ("pending",), "pending", record.status))
             touched = [transfer.source, transfer.target]
+        yield from found
+        if found:
+            return
         for thread in dict.fromkeys(t.id for t in touched):
             if self.model.threads[thread] not in self.threads:
                 self.threads.append(self.model.threads[thread])
@@ -172,15 +171,16 @@ class Play(Runs):
         method, args, options, before = self.last
         calls, threads = len(self.world.calls), [self.model.threads[args[0]]]
         after = self.call(method, *args, **options)
-        if getattr(after, "id", None) != getattr(before, "id", None):
-            yield self.diff("receipt", (method, "answer"), str(before)[:200], str(after)[:200])
-        if len(self.world.calls) != calls:
-            yield self.diff("receipt", (method, "calls"), [], self.called(calls))
+        ids = [str(getattr(made, "id", None)) for made in (before, after)]
+        yield from self.compare("receipt", (method, "answer"), *ids)
+        acted = list(self.compare("receipt", (method, "calls"), [], self.called(calls)))
+        yield from acted
+        if acted:
             return
+        self.repeating = ("receipt", method)
         for each in threads:
-            for diff in (*self.records(each), *self.forest(each)):
-                path = (method, diff.kind, *diff.path)
-                yield self.diff("receipt", path, diff.expected, diff.got)
+            yield from self.records(each)
+            yield from self.forest(each)
 
     # -- what happens outside ----------------------------------------------------------------------
 
@@ -225,6 +225,7 @@ class Play(Runs):
             for child in self.fakes[provider].born.get(session, []):
                 known = self.known(thread, provider, child.session)
                 if known is None:
+                    self.observed("observed", "child")
                     if not made:
                         yield self.diff("observed", ("child",), child.session, None)
                         return
@@ -233,6 +234,8 @@ class Play(Runs):
                     self.threads.append(known)
                 if child.result is not None and not known.runs:
                     stable = child.status == "completed" and child.result.checkpoint_id is not None
+                    if stable:
+                        self.observed("observed", "result")
                     if stable and not made:
                         yield self.diff("observed", ("result",), child.session, None)
                         return
@@ -240,11 +243,12 @@ class Play(Runs):
                     point = result.source_point if result else None
                     run = point.run_id if point else ""
                     self.model.observe_end(known, provider, child.result, run)
-            if made:
+            found = []
+            if self.fakes[provider].born.get(session) or made:
                 types = [transfer.type for transfer in made]
-                yield self.diff("observed", ("again",), [], types)
-                return
-            found = [*self.records(thread), *self.forest(thread)]
+                found += self.compare("observed", ("again",), [], types)
+            if not found:
+                found += [*self.records(thread), *self.forest(thread)]
             yield from found
             if found:
                 return

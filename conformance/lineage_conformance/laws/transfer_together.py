@@ -126,33 +126,34 @@ def _resolved_once(
     play: Play, thread: Thread, provider: str, answers: list[Any], calls: int, handed: int
 ) -> Iterator[Diff]:
     refused = [a for a in answers if isinstance(a, BaseException)]
+    play.observed("together", "refused")
     if len(refused) == len(answers):
-        yield play.diff(
-            "together", ("refused",), "one of two runs", [str(a)[:200] for a in refused]
-        )
+        shown = [f"{type(a).__name__}: {a}"[:200] for a in refused]
+        yield play.diff("together", ("refused",), "one of two runs", shown)
+        return
     for error in refused:
         if getattr(error, "code", None) not in ("busy", "stale_context", "context_pending"):
-            shown = f"{type(error).__name__}: {error}"[:200]
-            yield play.diff("together", ("raises",), "a run, or a refusal", shown)
-    made = play.called(calls)
-    forks = [call for call in made if call[1] == "fork"]
-    if len(forks) > 1:
-        yield play.diff("together", ("forks",), 1, len(forks))
+            told = f"{type(error).__name__}: {error}"[:200]
+            yield play.diff("together", ("raises",), "a run, or a refusal", told)
+    forks = [call for call in play.called(calls) if call[1] == "fork"]
+    yield from play.compare("together", ("forks",), min(len(forks), 1), len(forks))
     transfers = [t for t in play.call("transfers", thread.id) if t.target_thread == thread.id]
     statuses = [[t.type, t.status] for t in transfers]
-    if statuses != [["fork", "consumed"]]:
-        yield play.diff("together", ("transfers",), [["fork", "consumed"]], statuses)
+    found = list(play.compare("together", ("transfers",), [["fork", "consumed"]], statuses))
+    yield from found
+    if found:
         return
     moves = [move.after for move in play.call("history", transfers[0].id)]
-    if len(moves) != 3:
-        yield play.diff("together", ("moves",), 3, moves)
+    yield from play.compare("together", ("moves",), 3, len(moves))
     runs = play.world.handed[handed:]
     sessions = {session for session, _ in runs}
-    if len(sessions) != 1:
-        yield play.diff("together", ("sessions",), 1, len(sessions))
+    found = list(play.compare("together", ("sessions",), 1, len(sessions)))
+    yield from found
+    if found:
         return
     knows = [canon(m) for m in play.fakes[provider].knows(sessions.pop())]
     before = play.flat(thread.view)
+    play.observed("together", "knows")
     if knows[: len(before)] != before or len(knows) != len(before) + 2 * len(runs):
         yield play.diff("together", ("knows",), len(before) + 2 * len(runs), len(knows))
 
@@ -178,7 +179,7 @@ SPLIT = "One click too many, and a fork has two native sessions: each run goes t
     source=ONCE,
     check=_one_handle,
     focus="transfer-forked",
-    lens=lens("together:*"),
+    lens=lens("together:*", about="dispatch"),
     after=(CARRIED_OUT, "transfer.exactly-what-is-missing", "transfer.consumed-once"),
     meaning=SPLIT,
 )
@@ -195,7 +196,7 @@ def first_dispatches_resolve_once() -> Iterator[History]:
     source=ONCE,
     check=_two_handles,
     focus="transfer-forked",
-    lens=lens("together:*"),
+    lens=lens("together:*", about="dispatch"),
     needs=("store",),
     after=(CARRIED_OUT, "transfer.first-dispatches-resolve-once"),
     meaning=SPLIT,
@@ -208,8 +209,7 @@ def handles_resolve_once() -> Iterator[History]:
 
 @played
 def _reopened(play: Play, case: History) -> Iterator[Diff]:
-    for diff in play.play(case):
-        yield Diff(diff.op, "reopened", (diff.kind, *diff.path), diff.expected, diff.got)
+    yield from play.play(case)  # what differs after the store was reopened is named so
 
 
 @transfer(
@@ -219,6 +219,7 @@ def _reopened(play: Play, case: History) -> Iterator[Diff]:
     source="data: records and receipts live in the store",
     check=_reopened,
     focus="transfer-reopened",
+    lens=lens("reopened:*"),
     needs=("store",),
     after=HISTORY_LAWS,
     meaning="After a restart a thread has lost its context, or is told it again.",
@@ -255,7 +256,8 @@ def _conflicts(play: Play, case: History) -> Iterator[Diff]:
         except Raised as raised:
             runs.append(getattr(raised.error, "code", None))
     wanted = ["provider_error", runs[1], runs[1]]
-    if runs != wanted or runs[1] in ("provider_error", "nothing"):
+    play.observed("receipts", "unused")
+    if runs != wanted or runs[1] in ("provider_error", "nothing", None):
         yield play.diff("receipts", ("unused",), ["provider_error", "a run", "the same"], runs)
 
 
@@ -266,7 +268,7 @@ def _conflicts(play: Play, case: History) -> Iterator[Diff]:
     source=SOURCE + "receipt_conflict; a command that raised has not used its receipt",
     check=_conflicts,
     focus="transfer-forked",
-    lens=lens("receipts:* refused:receipt_conflict*"),
+    lens=lens("receipts:* refused:receipt_conflict*", about="fork dispatch"),
     after=(CARRIED_OUT, "transfer.receipts-act-once"),
     meaning="A retry after a failure is answered with nothing; or a command with another's answer.",
 )
