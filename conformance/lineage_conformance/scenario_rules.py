@@ -126,7 +126,8 @@ def run_once(case: Scenario, story: Story) -> Iterator[Diff]:
         if act.op == "invoke" or act.at not in ("", "head"):
             stored.clear()
         again = sorted(set(seen.began) & stored & tools)
-        yield from differ(seen, "ran-again", [], again)
+        if stored:
+            yield from differ(seen, "ran-again", [], again)
         stored.update(seen.landed, seen.kept)
 
 
@@ -183,7 +184,8 @@ def answered_are_gone(case: Scenario, story: Story) -> Iterator[Diff]:
         if act.op == "resume" and not seen.error:
             answered.update(question for question, _ in act.answers)
         listed = sorted({question for question, _ in seen.asked} & answered)
-        yield from differ(seen, "still-listed", [], listed)
+        if answered:
+            yield from differ(seen, "still-listed", [], listed)
 
 
 def refused_if_ambiguous(case: Scenario, story: Story) -> Iterator[Diff]:
