@@ -156,6 +156,7 @@ class Held:
 def _killed(stage: Stage, tale: Tale) -> Iterator[Diff]:
     line = stage.play(tale)
     turn, other = line.last, stage.bench.handle(1).saver
+    stage.call("conversation", line.thread, on=other)  # what is there is known
     for phase in PHASES:
         seen: list[str] = []
         with stage.tampered("put", _watch(stage, seen, "")):

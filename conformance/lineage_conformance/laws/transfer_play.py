@@ -83,8 +83,7 @@ class Stage:
     def named(self, kind: str, path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
         """What a difference here is called. What is tried again, repeated, or reopened gives its own name."""
         if self.repeating:
-            kind, *rest = (*self.repeating, kind, *path)
-            path = tuple(rest)
+            kind, path = self.repeating[0], (*self.repeating[1:], kind, *path)
         elif self.trying and kind not in ("consumed", "moves"):
             kind, path = self.trying, (kind, *path)
         return (self.closed, (kind, *path)) if self.closed else (kind, path)
@@ -197,9 +196,8 @@ class Stage:
         else:
             for (method, session, argument), call in zip(wanted, made, strict=True):
                 if method == "fork":
-                    asked = [session, argument]
-                    shown = [call.session, call.argument]
-                    yield from self.compare("boundary", (method,), asked, shown)
+                    at, got = [session, argument], [call.session, call.argument]
+                    yield from self.compare("boundary", (method,), at, got)
                 elif method == "rollback":
                     yield from self.compare("rollback", ("turns",), argument, call.argument)
                 elif method in ("probe", "send") and session is not None:
@@ -223,8 +221,8 @@ class Stage:
         self.observed("slice", kind)
         if [e[1:] for e in expected] != got:
             shown = [[_id(m) for m in items] for (items,) in got]
-            told = [[_id(m) for m in items] for _, items in expected]
-            yield self.diff("slice", (kind,), told, shown)
+            missing = [[_id(m) for m in items] for _, items in expected]
+            yield self.diff("slice", (kind,), missing, shown)
             return
         for transfer, handoff in zip(wanted, handoffs, strict=True):
             told = types.get(handoff.transfer_id, transfer.type)

@@ -47,7 +47,7 @@ def latest_stable_ignores_the_running() -> Iterator[History]:
 @told(
     "transfer.context-in-use-stays",
     "refused:busy* refused:context_pending*",
-    about="begin_run finish_run",
+    about="begin_run finish_run switch_provider",
     stake=Stake.LOST,
     source=SOURCE + "what an active run was begun with is settled when that run ends",
     meaning="Two runs at once on one thread; or a run without what its agent had to know.",
@@ -56,7 +56,7 @@ def context_in_use_stays() -> Iterator[History]:
     """One run at a time: none begins beside it or without its context, and nothing replaces what it was begun with."""
     yield text("open:p1 run begin run begin end fork begin:t1 run:t1p2 end:t1")
     yield text("open:p4 run fork run:t1 merge:t0 begin:t0 run:t1 merge:t0 end:t0 merge:t0")
-    yield text("open:p1 run begin:p2 switch:p3 switch:p1 end")
+    yield text("open:p1 run begin:p2 switch:p3 switch:p1 end switch:p3")
 
 
 @told(

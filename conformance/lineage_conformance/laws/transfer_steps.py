@@ -243,7 +243,7 @@ class Play(Runs):
                     point = result.source_point if result else None
                     run = point.run_id if point else ""
                     self.model.observe_end(known, provider, child.result, run)
-            found = []
+            found: list[Diff] = []
             if self.fakes[provider].born.get(session) or made:
                 types = [transfer.type for transfer in made]
                 found += self.compare("observed", ("again",), [], types)

@@ -247,6 +247,7 @@ def _conflicts(play: Play, case: History) -> Iterator[Diff]:
         "receipt_conflict", "switch_provider", thread.id, provider, receipt=forked
     )
     yield from play.refused("receipt_conflict", "dispatch", other, "hello", receipt=forked)
+    play.call("switch_provider", thread.id, provider, receipt=play.receipt())  # it is the receipt
     play.fakes["bare"].outcome, play.fakes["bare"].failing = "ok", ["start"]
     runs = []
     for _ in range(3):
@@ -268,7 +269,7 @@ def _conflicts(play: Play, case: History) -> Iterator[Diff]:
     source=SOURCE + "receipt_conflict; a command that raised has not used its receipt",
     check=_conflicts,
     focus="transfer-forked",
-    lens=lens("receipts:* refused:receipt_conflict*", about="fork dispatch"),
+    lens=lens("receipts:* refused:receipt_conflict*", about="fork dispatch switch_provider"),
     after=(CARRIED_OUT, "transfer.receipts-act-once"),
     meaning="A retry after a failure is answered with nothing; or a command with another's answer.",
 )
