@@ -196,8 +196,8 @@ class Stage:
         else:
             for (method, session, argument), call in zip(wanted, made, strict=True):
                 if method == "fork":
-                    at, got = [session, argument], [call.session, call.argument]
-                    yield from self.compare("boundary", (method,), at, got)
+                    point = [call.session, call.argument]
+                    yield from self.compare("boundary", (method,), [session, argument], point)
                 elif method == "rollback":
                     yield from self.compare("rollback", ("turns",), argument, call.argument)
                 elif method in ("probe", "send") and session is not None:
