@@ -71,5 +71,8 @@ AGENTS = {"langgraph.prebuilt": Prebuilt, "langchain.agents": Created, "deepagen
 def test_all_laws_hold_on_real_agents(module: str, face: Any, strategy: str) -> None:
     pytest.importorskip(module)
     outcomes = rollback_kit.judge_all(lambda saver: AGENTS[module](saver, strategy=strategy), face)
+    # An agent that has no channel of its own shows nothing of the law about them, which held unseen before.
+    bare = {"rollback.restores-channels"} if module == "langgraph.prebuilt" else set()
     failed = {id: o.reason for id, o in outcomes.items() if o.verdict is not Verdict.HOLDS}
-    assert not failed
+    assert failed.keys() <= bare
+    assert all(outcomes[id].verdict is Verdict.NOT_APPLICABLE for id in failed)

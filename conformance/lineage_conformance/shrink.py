@@ -36,8 +36,8 @@ SECONDS = 20.0
 _KEEP = ("id", "thread", "ops", "inner", "lenient")
 
 
-TIDY = 30
-"""Most replays for giving a small program its usual names."""
+TIDY = 60
+"""Most replays for what is left to simplify in a small program, and as many for giving it its usual names."""
 
 
 def shrink(
@@ -45,9 +45,11 @@ def shrink(
 ) -> Any:
     """The smallest case found for which `still` answers True (it does for `case`)."""
     small = _descend(case, lambda c: c.smaller(), still, limit, seconds)
-    return (
-        _descend(small, witness.tidier, still, TIDY, seconds) if type(small) is Program else small
-    )
+    if type(small) is not Program:
+        return small
+    # A large program may have spent the budget before its values were looked at.
+    small = _descend(small, smaller_programs, still, TIDY, seconds)
+    return _descend(small, witness.tidier, still, TIDY, seconds)
 
 
 def _descend(

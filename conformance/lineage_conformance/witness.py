@@ -93,16 +93,17 @@ def signature(diff: Diff) -> tuple[str, ...]:
     path = diff.path[: 1 if diff.path[:1] and diff.path[0] in _NAMED else 2]
     if path and path[0] in _KEYED and path[1:] and path[1] not in _OWN_KEYS:
         path = (path[0], "key")
-    return (diff.kind, *path, _how(diff.expected, diff.got))
+    whole = diff.path[-1:] in (("rows",), ("pending_writes",))
+    return (diff.kind, *path, _how(diff.expected, diff.got, whole))
 
 
-def _how(expected: Any, got: Any) -> str:
+def _how(expected: Any, got: Any, whole: bool) -> str:
     """Whether something is there that should not be, is missing, or is another."""
     if expected is ABSENT or expected == "nothing":
         return "extra"
     if got is ABSENT or got == "nothing":
         return "missing"
-    if isinstance(expected, list) and isinstance(got, list):
+    if whole and isinstance(expected, list) and isinstance(got, list):
         wanted = [repr(item) for item in expected]
         more = [repr(item) for item in got if repr(item) not in wanted]
         if more and {_bare(text) for text in more} <= {_bare(text) for text in wanted}:
@@ -171,6 +172,8 @@ _PART_OF = {
 
 def tidier(program: Program) -> Iterator[Program]:
     """The program in its normal form, and nearer to it: one part of it, then one name."""
+    if any(getattr(op, "ns", None) for op in walk(program.ops)):
+        yield _at_the_root(program)
     best = normal(program)
     if best.ops == program.ops:
         return
@@ -182,6 +185,19 @@ def tidier(program: Program) -> Iterator[Program]:
     for name in ("thread", "ns", "task"):
         for old, new in _pairs(program, best, name):
             yield _with(program, name, old, new)
+
+
+def _at_the_root(program: Program) -> Program:
+    """The program with its namespaces taken for the root one, where they play no part."""
+
+    def changed(op: Op) -> Op:
+        changes: dict[str, Any] = {"ns": ""} if getattr(op, "ns", None) else {}
+        for nested in ("ops", "inner"):
+            if getattr(op, nested, ()):
+                changes[nested] = tuple(changed(item) for item in getattr(op, nested))
+        return dataclasses.replace(op, **changes)
+
+    return Program(tuple(changed(op) for op in program.ops))
 
 
 def embeds(small: Any, big: Any) -> bool:
