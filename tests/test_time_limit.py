@@ -31,7 +31,12 @@ def test_with_a_limit_the_most_telling_comes_first() -> None:
     levels = [item.level for item, _ in pairs]
     assert levels == sorted(levels, key=list(Level).index)
     musts = [(item, face) for item, face in pairs if item.level is Level.MUST]
-    assert musts[0][0].stake.rank == min(item.stake.rank for item, _ in musts if not item.referee)
+    simple = [len(list(laws.causes(item))) <= plan.SIMPLE for item, face in musts if face == "sync"]
+    assert simple == sorted(simple, reverse=True)
+    first = [item.stake.rank for item, face in musts if face == "sync" and not item.referee]
+    basics = simple.index(False)
+    for part in (first[:basics], first[basics:]):
+        assert part == sorted(part)
     crossings = ["->" in face for _, face in musts]
     assert crossings == sorted(crossings)
     dear = [item.referee for item, face in musts if "->" not in face]

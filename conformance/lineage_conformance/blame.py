@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from lineage_conformance import compare, observe
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle
-from lineage_conformance.law import Law, Verdict
+from lineage_conformance.law import Law, Verdict, all_laws
 from lineage_conformance.model import Seen
-from lineage_conformance.program import DeltaHistory, Get, List, Program
+from lineage_conformance.program import (
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    Program,
+    Put,
+    Writes,
+    walk,
+)
 from lineage_conformance.raised import Raised, guarded
 from lineage_conformance.session import Diff, Session
 from lineage_conformance.shrink import shrink
@@ -134,6 +144,40 @@ def origin(judge: Judge, law: Law, face: Face, witness: Witness) -> str:
         wrong, key=lambda pair: pair[1].path[:1] != diff.path[-len(pair[1].path) :][:1]
     )
     return _small(judge, law, face, Program((*program.ops[: diff.op], read)), signature(error))
+
+
+_COMMON = (Put, Writes, Get, List)
+"""Operations that programs of every law use to set something up or to look."""
+
+
+def _own(program: Program) -> frozenset[type[Op]]:
+    return frozenset(type(op) for op in walk(program.ops) if not isinstance(op, _COMMON))
+
+
+@functools.cache
+def _about(law: Law) -> frozenset[type[Op]]:
+    """The operations that a law is about: what each of its programs does, apart from storing and reading."""
+    found = [_own(program) for program in law.programs]
+    return frozenset.intersection(*found) if found else frozenset()
+
+
+def others(law: Law, witness: Witness) -> tuple[str, ...]:
+    """Laws that a counterexample breaks as well, where what `law` is about plays no part in it.
+
+    A program about copying from which the copy could be taken away, and that fails in the same way, shows
+    nothing about copying.
+    """
+    used = _own(witness.case)
+    if _about(law) <= used:
+        return ()
+    return tuple(
+        other.id
+        for other in all_laws("saver")
+        if other.check is None
+        and other.id != law.id
+        and _about(other) <= used
+        and other.lens(witness.diffs[0])
+    )
 
 
 def _by_id(session: Session, handle: int) -> tuple[dict[Any, Any], list[tuple[Get, Diff]]]:

@@ -7,6 +7,7 @@ strategy are generated once per process and shared by laws and faces.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from lineage_conformance import blame, suspects
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.law import Law, Verdict
+from lineage_conformance.program import Program
 from lineage_conformance.session import Declared, Diff, Session, Trace
 from lineage_conformance.shrink import shrink
 from lineage_conformance.witness import Witness, embeds, key, sentence, shown, signature
@@ -319,6 +321,8 @@ class Judge:
         wanted = signature(
             first[0]
         )  # what earlier programs left in the store may have changed how it fails
+        if isinstance(case, Program):  # what comes after the failing operation plays no part
+            case = dataclasses.replace(case, ops=case.ops[: first[0].op + 1])
         small = shrink(case, lambda candidate: bool(seen(candidate)))
         final = seen_alone(small)
         if not final:
@@ -330,6 +334,7 @@ class Judge:
         made = Witness(small, final, key(small, final[0]))
         if law.check is None:
             made.origin = blame.origin(self, law, face, made)
+            made.others = blame.others(law, made)
             self._known.setdefault(face, []).append(made)
         return made
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from lineage_conformance import witness
 from lineage_conformance.program import (
+    CopyThread,
     List,
     Op,
     OwnLoop,
@@ -105,6 +106,16 @@ def valid(program: Program) -> bool:
     )
 
 
+def _uncopied(ops: tuple[Op, ...], index: int, copy: CopyThread) -> tuple[Op, ...]:
+    """The operations without a copy: what was done with the copied thread is done with its source."""
+    source: dict[str, Any] = {"thread": copy.thread}
+    rest = tuple(
+        dataclasses.replace(op, **source) if getattr(op, "thread", None) == copy.target else op
+        for op in ops[index + 1 :]
+    )
+    return ops[:index] + rest
+
+
 def _smaller(program: Program) -> Iterator[Program]:
     ops = program.ops
     size = max(len(ops) // 2, 1)
@@ -114,6 +125,9 @@ def _smaller(program: Program) -> Iterator[Program]:
             if rest:
                 yield dataclasses.replace(program, ops=rest)
         size //= 2
+    for index, op in enumerate(ops):
+        if isinstance(op, CopyThread):
+            yield dataclasses.replace(program, ops=_uncopied(ops, index, op))
     for index, op in enumerate(ops):
         for instead in _instead(op):
             yield dataclasses.replace(program, ops=(*ops[:index], *instead, *ops[index + 1 :]))

@@ -34,12 +34,15 @@ class Witness:
     """What the same counterexample of another law has too."""
     origin: str = ""
     """The key of the counterexample that explains this one; empty: it stands for itself."""
+    others: tuple[str, ...] = ()
+    """Where the operation that the law is about plays no part: the laws about the saver that it breaks as well."""
 
     def to_json(self) -> dict[str, Any]:
         """The witness as JSON data."""
         return {
             "key": self.key,
             "from": self.origin or None,
+            **({"others": list(self.others)} if self.others else {}),
             "reason": sentence(self.diffs[0]),
             "program": self.case.to_json(),
             "differences": [shown(diff) for diff in self.diffs[:20]],

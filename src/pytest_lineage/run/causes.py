@@ -42,13 +42,13 @@ def _fold_face(rows: Sequence[Row]) -> None:
     roots: list[Row] = []
     for row in rows:
         row.caused_by = None
-        origins = [_origin(row, witness, owners) for witness in _witnesses(row)]
-        mine = [n for n, key in enumerate(origins) if owners[key] is row]
-        if mine or not origins:
+        found = [_cause(row, witness, owners, rows) for witness in _witnesses(row)]
+        mine = [n for n, cause in enumerate(found) if cause is row]
+        if mine or not found:
             roots.append(row)
             _put_first(row, mine[:1])
         else:
-            row.caused_by = owners[origins[0]].law
+            row.caused_by = found[0].law
     for row in list(roots):
         cause = _recorded(row, owners, rows) or _shown(row, rows, order)
         if cause is not None and cause is not row:
@@ -62,6 +62,27 @@ def _depth(row: Row) -> int:
         return len(list(laws.causes(laws.get(row.law))))
     except KeyError:
         return 0
+
+
+def _cause(
+    row: Row, witness: Mapping[str, Any], owners: Mapping[str, Row], rows: Sequence[Row]
+) -> Row:
+    """The row whose fault a counterexample shows; `row` itself where it stands for itself."""
+    cause = owners[_origin(row, witness, owners)]
+    if cause is not row or not witness.get("others"):
+        return cause
+    # The operation that the law is about plays no part: a law that is about the rest is named.
+    named = [
+        other
+        for other in rows
+        if other.law in witness["others"] and _strong(other, row) and _stands(other)
+    ]
+    return min(named, key=_depth, default=row)
+
+
+def _stands(row: Row) -> bool:
+    """Whether a broken law has a counterexample in which the operation plays a part that it is about."""
+    return any(not witness.get("others") for witness in _witnesses(row))
 
 
 def _origin(row: Row, witness: Mapping[str, Any], owners: Mapping[str, Row]) -> str:

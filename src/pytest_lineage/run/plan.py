@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lineage_conformance.law import Law, Level, Stake
+from lineage_conformance.law import Law, Level, Stake, causes
 from pytest_lineage.run.rows import Row
 
 GRAPH = {"quick": 40.0, "default": 8.0, "deep": 8.0}
 """What a law that runs whole graphs costs, where one that plays programs costs 1; measured on InMemorySaver."""
+
+SIMPLE = 5
+"""On how many laws a simple one rests at most. Their programs are the smallest, so they take little time."""
 
 _LEVELS, _STAKES = list(Level), list(Stake)
 
@@ -19,7 +22,8 @@ def cost(item: Law, profile: str) -> float:
 
 
 def order(chosen: Sequence[Law], faces: Sequence[str], hurry: bool) -> list[tuple[Law, str]]:
-    """Laws and faces as they are judged. In a hurry: MUST first, the worst that can happen first, cheap before dear.
+    """Laws and faces as they are judged. In a hurry: MUST first, of these the simple ones, which others rest on and
+    by which a larger program that fails is named; then the worst that can happen first, cheap before dear.
 
     Else in the order of the laws, causes before consequences.
     """
@@ -30,6 +34,7 @@ def order(chosen: Sequence[Law], faces: Sequence[str], hurry: bool) -> list[tupl
                 _LEVELS.index(pair[0].level),
                 "->" in pair[1],
                 pair[0].referee,
+                len(list(causes(pair[0]))) > SIMPLE,
                 _STAKES.index(pair[0].stake),
             )
         )
