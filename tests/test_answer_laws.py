@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lineage_conformance import law as laws
+from lineage_conformance.kinds.answer.case import ENDS, AnswerCase
 from lineage_conformance.law import Verdict
-from lineage_conformance.laws.answer_cases import ENDS, AnswerCase
 from lineage_reference import final_answer
 from tests.conftest import KILL
 from tests.mutants import answer, kit, rollback_kit

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from lineage_conformance import law as laws
+from lineage_conformance.kinds.branching.case import BUSY, FURNISHED, REWRITTEN, Tale, tale
 from lineage_conformance.law import Verdict
-from lineage_conformance.laws.branching_tale import BUSY, FURNISHED, REWRITTEN, Tale, tale
 from tests.conftest import KILL
 from tests.mutants import branching as mutants
 from tests.mutants import branching_kit, kit

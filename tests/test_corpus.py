@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lineage_conformance import corpus
 from lineage_conformance import law as laws
 from lineage_conformance.defects import FOLDER, catalogue
-from lineage_conformance.program import Program
+from lineage_conformance.kinds.saver import corpus
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.shrink import valid
 
 ENTRIES = [(id, entry) for id, held in corpus.entries().items() for entry in held]

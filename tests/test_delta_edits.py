@@ -11,8 +11,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from lineage_conformance.canon import canon
-from lineage_conformance.laws.delta_blobs_strategies import changed
-from lineage_conformance.laws.delta_blobs_values import own
+from lineage_conformance.kinds.delta.strategies import changed
+from lineage_conformance.kinds.delta.values import own
 from lineage_reference.delta import script
 from lineage_reference.delta.codec import (
     Malformed,

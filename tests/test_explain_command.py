@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from lineage_conformance import contracts
 from lineage_conformance import law as laws
-from lineage_conformance.contracts import page, transfer_terms
+from lineage_conformance import page
+from lineage_conformance import protocols as contracts
+from lineage_conformance.kinds.transfer import terms as transfer_terms
 from pytest_lineage.cli import main
 from pytest_lineage.targets import KINDS
 

@@ -17,8 +17,8 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from lineage_conformance import contract
 from lineage_conformance import law as laws
+from lineage_conformance.kinds.saver.session import Declared
 from lineage_conformance.law import Level, Verdict
-from lineage_conformance.session import Declared
 from lineage_reference.space import Space
 from tests.mutants import kit
 from tests.mutants.kit import StrictSaver

@@ -16,8 +16,8 @@ from lineage_conformance import contract
 from lineage_conformance import law as laws
 from lineage_conformance.graphs.shape import Shape, Tool
 from lineage_conformance.handles import Face
+from lineage_conformance.kinds.graph.scenario import Act, Scenario, answer, go_on, invoke, scenario
 from lineage_conformance.law import Law, Verdict
-from lineage_conformance.scenario import Act, Scenario, answer, go_on, invoke, scenario
 from lineage_reference.saver import Space
 from pytest_lineage.report.script import Opening, ScriptError, script
 from tests.golden import samples

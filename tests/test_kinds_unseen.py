@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from lineage_conformance import law as laws
-from lineage_conformance.contracts import protocols, required, shape
+from lineage_conformance import returned as shape
 from lineage_conformance.judge import Judge
 from lineage_conformance.law import Law
+from lineage_conformance.protocols import protocols, required
 from lineage_conformance.raised import Unlike
 
 KINDS = ("transfer", "rollback", "answer", "branching")

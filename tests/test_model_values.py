@@ -13,8 +13,8 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 
 from lineage_conformance.canon import canon, same
-from lineage_conformance.model import Model
-from lineage_conformance.oracle import Oracle
+from lineage_conformance.kinds.saver.model import Model
+from lineage_conformance.kinds.saver.oracle import Oracle
 
 SERDE = JsonPlusSerializer()
 

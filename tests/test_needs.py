@@ -8,8 +8,7 @@ import pytest
 
 from lineage_conformance import law as laws
 from lineage_conformance import needs, zoo
-from lineage_conformance.law import Level
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     DeleteThread,
     DeltaHistory,
@@ -22,6 +21,7 @@ from lineage_conformance.program import (
     Writes,
     program,
 )
+from lineage_conformance.law import Level
 
 LINE = (Put(1), Put(2, 1))
 

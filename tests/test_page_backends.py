@@ -115,7 +115,7 @@ def with_store(store):
 '''
 
 BARE = """
-from lineage_conformance import contracts
+from lineage_conformance import protocols as contracts
 
 
 def stub(kind, answer):

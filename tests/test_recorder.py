@@ -17,8 +17,7 @@ from lineage_conformance import law as laws
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon
 from lineage_conformance.handles import Handle, Loop
-from lineage_conformance.law import Verdict
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     DeleteThread,
     Get,
@@ -29,8 +28,9 @@ from lineage_conformance.program import (
     Writes,
     program,
 )  # fmt: skip
-from lineage_conformance.recorder import Recording, recording
-from lineage_conformance.session import Session, Trace
+from lineage_conformance.kinds.saver.recorder import Recording, recording
+from lineage_conformance.kinds.saver.session import Session, Trace
+from lineage_conformance.law import Verdict
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
 from tests.mutants import graph_kit

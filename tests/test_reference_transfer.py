@@ -14,8 +14,9 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from langgraph.checkpoint.memory import InMemorySaver
 
-from lineage_conformance.contracts import transfer_adapter, transfer_records
-from lineage_conformance.contracts import transfer_terms as terms
+from lineage_conformance.kinds.transfer import adapter as transfer_adapter
+from lineage_conformance.kinds.transfer import records as transfer_records
+from lineage_conformance.kinds.transfer import terms
 from lineage_reference.transfer import (
     Capabilities,
     Refused,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lineage_conformance.graphs.shape import Shape, Tool, tools
+from lineage_conformance.kinds.graph.scenario import Act, answers, go_on, invoke, scenario, update
 from lineage_conformance.law import all_laws
-from lineage_conformance.scenario import Act, answers, go_on, invoke, scenario, update
 from pytest_lineage.report import scene, terminal
 from tests.golden import samples
 from tests.test_report_terminal import SHAPES, golden

@@ -17,8 +17,8 @@ from lineage_conformance import contract
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Loop
 from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.law import Verdict
-from lineage_conformance.program import Program
 from lineage_reference.saver import Space
 from pytest_lineage import builtin
 from pytest_lineage.report.script import Opening, ScriptError, opening, script

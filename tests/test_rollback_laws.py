@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lineage_conformance import law as laws
+from lineage_conformance.kinds.rollback.case import POINTS, TurnCase
 from lineage_conformance.law import Verdict
-from lineage_conformance.laws.rollback_cases import POINTS, TurnCase
 from lineage_reference.rollback import AsyncTurns, SyncTurns, Turns, make, removing
 from tests.conftest import KILL
 from tests.mutants import kit, rollback_kit

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from lineage_conformance.graph_strategies import FOCUSES
 from lineage_conformance.graphs import Shape, Tool, tools
-from lineage_conformance.scenario import Act, Scenario, answers, go_on, invoke, scenario
+from lineage_conformance.kinds.graph.scenario import Act, Scenario, answers, go_on, invoke, scenario
+from lineage_conformance.kinds.graph.strategies import FOCUSES
 
 
 @pytest.mark.parametrize("focus", FOCUSES)

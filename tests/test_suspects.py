@@ -8,8 +8,7 @@ import pytest
 
 from lineage_conformance import contract, suspects
 from lineage_conformance import law as laws
-from lineage_conformance.law import Verdict
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     Get,
     List,
@@ -19,7 +18,8 @@ from lineage_conformance.program import (
     Writes,
     program,
 )  # fmt: skip
-from lineage_conformance.session import Diff
+from lineage_conformance.kinds.saver.session import Diff
+from lineage_conformance.law import Verdict
 from tests.mutants import graph_kit as kit
 
 CURRENT = contract.unmet("langgraph>=1.2.20") is None

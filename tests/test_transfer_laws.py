@@ -11,11 +11,11 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from lineage_conformance import law as laws
 from lineage_conformance import strategies
-from lineage_conformance.contracts import transfer_terms as terms
+from lineage_conformance.kinds.transfer import terms
+from lineage_conformance.kinds.transfer.case import DEEDS, History, Step, text
+from lineage_conformance.kinds.transfer.fakes import ABILITIES, OUTCOMES
+from lineage_conformance.kinds.transfer.player import Play
 from lineage_conformance.law import Verdict
-from lineage_conformance.laws.transfer_case import DEEDS, History, Step, text
-from lineage_conformance.laws.transfer_steps import Play
-from lineage_conformance.transfer_fakes import ABILITIES, OUTCOMES
 from tests.conftest import KILL
 from tests.mutants import kit, transfer_kit
 from tests.mutants import transfer as mutants

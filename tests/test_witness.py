@@ -6,8 +6,16 @@ import pytest
 
 from lineage_conformance import witness
 from lineage_conformance.canon import ABSENT
-from lineage_conformance.program import DeleteThread, Get, List, Program, Put, Writes, program
-from lineage_conformance.session import Diff
+from lineage_conformance.kinds.saver.program import (
+    DeleteThread,
+    Get,
+    List,
+    Program,
+    Put,
+    Writes,
+    program,
+)
+from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.shrink import shrink
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from lineage_conformance import compare, observe
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle
-from lineage_conformance.law import Law, Verdict, all_laws
-from lineage_conformance.model import Seen
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.model import Seen
+from lineage_conformance.kinds.saver.program import (
     DeltaHistory,
     Get,
     List,
@@ -21,8 +20,9 @@ from lineage_conformance.program import (
     Writes,
     walk,
 )
+from lineage_conformance.kinds.saver.session import Diff, Session
+from lineage_conformance.law import Law, Verdict, all_laws
 from lineage_conformance.raised import Raised, guarded
-from lineage_conformance.session import Diff, Session
 from lineage_conformance.shrink import shrink
 from lineage_conformance.witness import Witness, key, signature
 

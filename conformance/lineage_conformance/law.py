@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_conformance import contract
-from lineage_conformance.program import Program
-from lineage_conformance.session import Diff, Trace
+from lineage_conformance.kinds.saver.program import Program
+from lineage_conformance.kinds.saver.session import Diff, Trace
 
 if TYPE_CHECKING:
     from lineage_conformance.bench import Bench
@@ -247,7 +247,7 @@ def extend(id: str, more: Callable[[], Iterable[Any]]) -> None:
 
 def all_laws(kind: str | None = None) -> list[Law]:
     """Every registered law in the order of definition, causes before consequences."""
-    import lineage_conformance.laws as package
+    import lineage_conformance.kinds as package
 
     package.load()
     return [item for item in _REGISTRY.values() if kind is None or item.kind == kind]

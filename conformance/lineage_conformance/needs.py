@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lineage_conformance import zoo
-from lineage_conformance.program import (
+from lineage_conformance.kinds.graph.scenario import Scenario
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     DeleteThread,
     DeltaHistory,
@@ -23,7 +24,6 @@ from lineage_conformance.program import (
     Together,
     Writes,
 )  # fmt: skip
-from lineage_conformance.scenario import Scenario
 
 Place = tuple[str, str]
 """Thread and namespace, as a program names them."""

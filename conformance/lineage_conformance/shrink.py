@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lineage_conformance import witness
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     List,
     Op,

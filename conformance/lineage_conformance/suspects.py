@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from lineage_conformance import law as laws
 from lineage_conformance import made, zoo
 from lineage_conformance.handles import Face
+from lineage_conformance.kinds.saver.program import OPS, Op, Program, Put, Writes, default_of
+from lineage_conformance.kinds.saver.recorder import Recording
+from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Law
-from lineage_conformance.program import OPS, Op, Program, Put, Writes, default_of
-from lineage_conformance.recorder import Recording
-from lineage_conformance.session import Diff
 from lineage_conformance.shrink import shrink
 from lineage_conformance.witness import key, shown
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lineage_conformance import contract
-from lineage_conformance.laws.rollback_cases import DURABILITIES, POINTS, TurnCase
-from lineage_conformance.laws.rollback_play import Play
+from lineage_conformance.kinds.rollback.case import DURABILITIES, POINTS, TurnCase
+from lineage_conformance.kinds.rollback.player import Play
 from lineage_reference.rollback import make
 from tests.mutants import rollback_kit
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from lineage_conformance.graphs.shape import Shape, Tool
-from lineage_conformance.scenario import invoke, scenario
+from lineage_conformance.kinds.graph.scenario import invoke, scenario
 
 FACES = ["sync", "async", "sync->async", "async->sync"]
 

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from lineage_conformance.contracts.transfer_records import (
+from lineage_conformance.kinds.transfer.records import (
     ContextHandoff,
     ContextTransfer,
     Cover,

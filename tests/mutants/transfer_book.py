@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lineage_conformance.contracts.transfer_records import (
+from lineage_conformance.kinds.transfer.records import (
     ContextHandoff,
     ContextTransfer,
     Cover,
@@ -19,7 +19,7 @@ from lineage_conformance.contracts.transfer_records import (
     SourcePoint,
     StatusMove,
 )
-from lineage_conformance.contracts.transfer_terms import CODES, MOVES
+from lineage_conformance.kinds.transfer.terms import CODES, MOVES
 
 OPEN = ("pending", "failed", "resolved_native", "resolved_portable")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lineage_conformance.contracts.transfer_records import Run
-from lineage_conformance.contracts.transfer_terms import LATEST_STABLE
+from lineage_conformance.kinds.transfer.records import Run
+from lineage_conformance.kinds.transfer.terms import LATEST_STABLE
 from lineage_reference.steps import call
 from tests.mutants.transfer_book import OPEN, Line, Refused
 from tests.mutants.transfer_runs import Runs

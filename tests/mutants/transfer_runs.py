@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lineage_conformance.contracts.transfer_records import (
+from lineage_conformance.kinds.transfer.records import (
     Cover,
     Run,
     StartContext,

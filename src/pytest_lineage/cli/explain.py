@@ -13,12 +13,12 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_conformance import contracts
 from lineage_conformance import law as laws
-from lineage_conformance.contracts.page import described, page
+from lineage_conformance import protocols as contracts
+from lineage_conformance.kinds.graph.scenario import Scenario
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.law import Law
-from lineage_conformance.program import Program
-from lineage_conformance.scenario import Scenario
+from lineage_conformance.page import described, page
 from pytest_lineage.cli.common import UsageError, add_format
 from pytest_lineage.cli.laws import as_json
 from pytest_lineage.report.evidence import steps

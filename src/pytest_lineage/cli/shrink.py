@@ -116,7 +116,7 @@ def _shown(row: Row) -> tuple[str, ...]:
 
 
 def _show(form: str, before: Saved, after: Saved, tried: int) -> None:
-    from lineage_conformance.program import Program, render
+    from lineage_conformance.kinds.saver.program import Program, render
 
     sizes = [len(item.program.get("ops") or item.program) for item in (before, after)]
     if form == "json":

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 
-from lineage_conformance import contracts
 from lineage_conformance import law as laws
+from lineage_conformance import protocols as contracts
 from pytest_lineage.cli.common import note
 from pytest_lineage.run.engine import Options, SuiteFault, TargetRun, Unusable, default_path
 from pytest_lineage.targets import KINDS

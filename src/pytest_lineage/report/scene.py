@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lineage_conformance.graphs.shape import Shape, Tool
-from lineage_conformance.scenario import Act, Scenario
+from lineage_conformance.kinds.graph.scenario import Act, Scenario
 
 WORDS = {
     "refused": "whether the answer is refused",

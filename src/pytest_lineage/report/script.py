@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance.handles import halves
-from lineage_conformance.program import Get, Op, OwnLoop, Put, Together, Writes, walk
+from lineage_conformance.kinds.saver.program import Get, Op, OwnLoop, Put, Together, Writes, walk
 from pytest_lineage.report.scripting.arguments import Line
 from pytest_lineage.report.scripting.assembly import assembled
 from pytest_lineage.report.scripting.calls import Calls

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     DeleteForRuns,
     DeleteThread,

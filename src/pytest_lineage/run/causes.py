@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lineage_conformance import law as laws
-from lineage_conformance.program import Program
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.witness import embeds
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lineage_conformance import contracts, handles
+from lineage_conformance import handles
+from lineage_conformance import protocols as contracts
 from lineage_conformance.handles import Half, Handle
 from lineage_conformance.judge import Stores
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     DeleteForRuns,
     DeleteThread,
@@ -27,8 +28,8 @@ from lineage_conformance.program import (
     Put,
     Writes,
 )  # fmt: skip
+from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.raised import Raised, guarded
-from lineage_conformance.session import Diff
 from pytest_lineage.run import others
 from pytest_lineage.run.opening import MAKE_IT_ASYNC, is_async, of_a_loop
 from pytest_lineage.targets import SKIPPED, Target, TargetError

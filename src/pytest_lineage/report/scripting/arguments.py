@@ -8,7 +8,7 @@ from typing import Any
 
 from lineage_conformance import contract, zoo
 from lineage_conformance.handles import Half
-from lineage_conformance.program import List, Put, Writes
+from lineage_conformance.kinds.saver.program import List, Put, Writes
 from pytest_lineage.report.scripting.literals import literal
 from pytest_lineage.report.scripting.openings import Opening
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 
 from lineage_conformance import contract, zoo
-from lineage_conformance.program import Put, walk
+from lineage_conformance.kinds.saver.program import Put, walk
 from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.literals import WIDTH, broken
 from pytest_lineage.report.scripting.openings import Opening

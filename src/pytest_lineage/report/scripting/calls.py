@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lineage_conformance.program import (
+from lineage_conformance.kinds.saver.program import (
     CopyThread,
     DeleteForRuns,
     DeleteThread,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lineage_conformance.program import DeltaHistory, Get, List, Mint, Put, Writes
+from lineage_conformance.kinds.saver.program import DeltaHistory, Get, List, Mint, Put, Writes
 from pytest_lineage.report.scripting.literals import ABSENT, literal
 from pytest_lineage.report.scripting.tuples import CannotTell, TupleCheck, number_of
 

@@ -13,8 +13,8 @@ from typing import Any, cast
 from lineage_conformance import contract, observe
 from lineage_conformance.canon import plain
 from lineage_conformance.handles import Handle, Loop
-from lineage_conformance.program import Get, List, Op, OwnLoop, Program, Together, walk
-from lineage_conformance.session import Session
+from lineage_conformance.kinds.saver.program import Get, List, Op, OwnLoop, Program, Together, walk
+from lineage_conformance.kinds.saver.session import Session
 from pytest_lineage.report.scripting.literals import ABSENT, told
 
 MOST_LENIENT = 4

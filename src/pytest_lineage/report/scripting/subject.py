@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lineage_conformance.program import Program
+from lineage_conformance.kinds.saver.program import Program
 
 
 class ScriptError(Exception):

@@ -7,7 +7,7 @@ from typing import Any
 
 from lineage_conformance import contract, zoo
 from lineage_conformance.canon import canon
-from lineage_conformance.program import Get, Op, Writes, walk
+from lineage_conformance.kinds.saver.program import Get, Op, Writes, walk
 from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.literals import (
     ABSENT,

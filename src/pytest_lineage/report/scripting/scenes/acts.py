@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from lineage_conformance.scenario import RUNS, Act
+from lineage_conformance.kinds.graph.scenario import RUNS, Act
 from pytest_lineage.report.scripting.scenes.nodes import wrote
 from pytest_lineage.report.scripting.scenes.writer import Writer
 from pytest_lineage.report.scripting.subject import ScriptError

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from lineage_conformance.scenario import Act, Scenario
+from lineage_conformance.kinds.graph.scenario import Act, Scenario
 from pytest_lineage.report.scripting.arguments import Line
 from pytest_lineage.report.scripting.assembly import _ascii
 from pytest_lineage.report.scripting.literals import WIDTH, broken

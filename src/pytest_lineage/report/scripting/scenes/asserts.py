@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lineage_conformance.scenario import Act
+from lineage_conformance.kinds.graph.scenario import Act
 from pytest_lineage.report.scripting.scenes.acts import Acts
 from pytest_lineage.report.scripting.scenes.writer import Writer
 from pytest_lineage.report.scripting.subject import ScriptError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_conformance.graphs.shape import Tool
-from lineage_conformance.scenario import Scenario
+from lineage_conformance.kinds.graph.scenario import Scenario
 from pytest_lineage.report.scripting.arguments import Line
 from pytest_lineage.report.scripting.subject import ScriptError
 

@@ -1,0 +1,1 @@
+"""Kind delta: checkpoints kept as blobs of what is new. A case is a history of lists."""

@@ -1,0 +1,1 @@
+"""Kind saver: LangGraph's checkpointer. A case is a program, played in a session next to the model."""
