@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from lineage_conformance import corpus, kinds
 from lineage_conformance import law as laws
 from lineage_conformance.defects import FOLDER, catalogue
-from lineage_conformance.kinds.saver import corpus
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.shrink import valid
 
-ENTRIES = [(id, entry) for id, held in corpus.entries().items() for entry in held]
+ENTRIES = [
+    (id, entry)
+    for room in kinds.ROOMS
+    for id, held in corpus.entries(room.corpus).items()
+    for entry in held
+]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +42,7 @@ def test_corpus_names_the_file_that_it_cannot_read(tmp_path: Path) -> None:
 def test_corpus_refuses_a_program_without_a_law(tmp_path: Path) -> None:
     (tmp_path / "lost.json").write_text('{"law": "put.nothing", "format": 1, "ops": []}')
     with pytest.raises(ValueError, match=r"put\.nothing"):
-        corpus.attach(tmp_path)
+        laws.attach(tmp_path)
 
 
 def test_every_known_defect_was_told_apart() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from lineage_conformance import kinds, page
 from lineage_conformance import law as laws
-from lineage_conformance import page
 from lineage_conformance import protocols as contracts
 from lineage_conformance.kinds.transfer import terms as transfer_terms
 from pytest_lineage.cli import main
@@ -87,7 +87,7 @@ def test_codes_and_states_of_a_transfer_are_printed(capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_as_json(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(said(capsys, "--kind", kind, "--format", "json"))
-    assert data["page"] == page.page(kind)
+    assert data["page"] == page.page(kinds.get(kind))
     assert set(data["sync"]["required"]).isdisjoint(data["sync"]["optional"])
     assert data["laws"]
 

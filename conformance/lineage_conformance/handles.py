@@ -18,6 +18,7 @@ T = TypeVar("T")
 Half = Literal["sync", "async"]
 Face = Literal["sync", "async", "sync->async", "async->sync"]
 
+HALVES: tuple[Half, Half] = ("sync", "async")
 FACES: tuple[Face, ...] = ("sync", "async", "sync->async", "async->sync")
 BASIC = ("put", "put_writes", "get_tuple", "list")
 OPTIONAL = ("delete_thread", "copy_thread", "prune", "delete_for_runs", "get_delta_channel_history")

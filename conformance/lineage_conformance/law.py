@@ -15,9 +15,10 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lineage_conformance import contract
+from lineage_conformance import contract, corpus, kinds
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.session import Diff, Trace
 
@@ -245,11 +246,31 @@ def extend(id: str, more: Callable[[], Iterable[Any]]) -> None:
     _REGISTRY[id] = dataclasses.replace(item, corpus=lambda: (*item.corpus(), *more()))
 
 
+@functools.cache
+def load() -> None:
+    """Import every module of laws, which registers them, and add the corpus of each room, once."""
+    for room in kinds.ROOMS:
+        for module in room.laws:
+            room.module(f"laws.{module}")
+    for room in kinds.ROOMS:
+        attach(room.corpus)
+
+
+def attach(folder: Path) -> None:
+    """Add the programs of a corpus to their laws. Raises `ValueError` for one whose law does not exist."""
+    for id, held in corpus.entries(folder).items():
+        if id not in _REGISTRY:
+            raise ValueError(f"the corpus has a program for {id!r}, and no law is called so")
+        extend(id, functools.partial(_decoded, id, held))
+
+
+def _decoded(id: str, held: Iterable[Any]) -> list[Any]:
+    return [_REGISTRY[id].decode(data) for data in held]
+
+
 def all_laws(kind: str | None = None) -> list[Law]:
     """Every registered law in the order of definition, causes before consequences."""
-    import lineage_conformance.kinds as package
-
-    package.load()
+    load()
     return [item for item in _REGISTRY.values() if kind is None or item.kind == kind]
 
 
@@ -293,9 +314,7 @@ def causes(item: Law) -> Iterator[str]:
     seen: set[str] = set()
     queue = list(item.after)
     if item.referee:
-        queue += [
-            other.id for other in _REGISTRY.values() if other.kind == "saver" and not other.referee
-        ]
+        queue += [other.id for other in _REGISTRY.values() if other.check is None]
     while queue:
         id = queue.pop(0)
         if id not in seen and id in _REGISTRY:

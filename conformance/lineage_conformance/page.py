@@ -13,12 +13,11 @@ import textwrap
 from collections.abc import Container, Iterator, Sequence
 from types import ModuleType
 
-from lineage_conformance import protocols as contracts
+from lineage_conformance import kinds
+from lineage_conformance.handles import HALVES
+from lineage_conformance.kind import Kind
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-PARTS = {"transfer": ("terms", "records", "adapter")}
-"""Kind: modules beside the one that holds its protocol, in the order in which they are read."""
 
 FACTORY = """\
 A target is a *factory*, named as pkg.mod:factory or ./file.py:factory: a function, a generator or a context manager
@@ -50,40 +49,20 @@ TRY = """\
 # pytest-lineage check ./file.py:factory{option}
 # pytest-lineage explain LAW"""
 
-ASKED = {
-    "saver": ("it", "it"),
-    "delta": ("the backend itself, or of its attribute `saver`", "neither"),
-    "branching": ("its attribute `saver`", "it"),
-    "transfer": ("its attribute `saver`", "it"),
-    "rollback": (
-        "its attribute `saver` or, where it has none, of the checkpointer that it hands to the builder in `use`",
-        "neither",
-    ),
-}
-"""Kind: of what it is asked whether it holds data, and the word for where that cannot be."""
-ASKED["answer"] = ASKED["rollback"]
 
-
-def page(kind: str) -> str:
-    """The page of a kind. Raises `KeyError` for an unknown kind."""
-    sync, awaited = contracts.protocols(kind)
-    main = importlib.import_module(sync.__module__)
-    parts = [
-        importlib.import_module(f"lineage_conformance.kinds.{kind}.{name}")
-        for name in PARTS.get(kind, ())
-    ]
-    last = importlib.import_module(awaited.__module__)
-    asked, nothing = ASKED[kind]
+def page(kind: Kind) -> str:
+    """The page of a kind."""
+    main, last = (importlib.import_module(kind.half(half).__module__) for half in HALVES)
     how = FACTORY.format(
-        name=sync.__name__,
-        kind=kind,
-        saver="" if kind == "saver" else SAVER,
-        asked=asked,
-        nothing=nothing,
+        name=kind.protocol,
+        kind=kind.name,
+        saver="" if kind.is_saver else SAVER,
+        asked=kind.asked,
+        nothing=kind.nothing,
     )
-    option = "" if kind == "saver" else f" --kind {kind}"
+    option = "" if kind.name == kinds.USUAL else f" --kind {kind.name}"
     chapters = [f'"""{(main.__doc__ or "").strip()}\n"""', _comment(how), TRY.format(option=option)]
-    for module in (*parts, main, *([last] if last is not main else [])):
+    for module in (*map(kind.module, kind.page), main, *([last] if last is not main else [])):
         if module is not main:
             chapters.append(_comment(module.__doc__ or ""))
         chapters += _statements(module)

@@ -1,40 +1,22 @@
-"""Protocols: what a target of each kind has to offer. Laws speak to these, never to a class."""
+"""The protocols of a kind, as classes."""
 
 from __future__ import annotations
 
-import importlib
-import inspect
-from collections.abc import Iterator
-
-KINDS: dict[str, tuple[str, str]] = {
-    "saver": ("lineage_conformance.kinds.saver.protocol", "Saver"),
-    "branching": ("lineage_conformance.kinds.branching.protocol", "Branching"),
-    "rollback": ("lineage_conformance.kinds.rollback.protocol", "Rollback"),
-    "answer": ("lineage_conformance.kinds.answer.protocol", "Answer"),
-    "delta": ("lineage_conformance.kinds.delta.protocol", "Delta"),
-    "transfer": ("lineage_conformance.kinds.transfer.protocol", "Transfer"),
-}
-"""Kind of target: the module and the name of its protocol (the async form is ``Async`` + name)."""
+from lineage_conformance import kinds
+from lineage_conformance.handles import HALVES
+from lineage_conformance.kind import methods
 
 
 def protocols(kind: str) -> list[type]:
     """The sync and the async protocol of a kind. Raises `KeyError` for an unknown kind."""
-    module_name, name = KINDS[kind]
-    module = importlib.import_module(module_name)
-    return [getattr(module, name), getattr(module, "Async" + name)]
+    return [kinds.get(kind).half(half) for half in HALVES]
 
 
 def required(protocol: type) -> list[str]:
     """The methods of a protocol that a half needs to be there: all but those documented as optional."""
-    return [name for name, text in _methods(protocol) if not text.startswith("Optional.")]
+    return methods(protocol, optional=False)
 
 
 def optional(protocol: type) -> list[str]:
     """The methods of a protocol that are documented as optional; laws about them apply where they are."""
-    return [name for name, text in _methods(protocol) if text.startswith("Optional.")]
-
-
-def _methods(protocol: type) -> Iterator[tuple[str, str]]:
-    for name, member in vars(protocol).items():
-        if inspect.isfunction(member) and not name.startswith("_"):
-            yield name, member.__doc__ or ""
+    return methods(protocol, optional=True)

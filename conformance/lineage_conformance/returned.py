@@ -13,7 +13,8 @@ import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lineage_conformance.protocols import protocols
+from lineage_conformance import kinds
+from lineage_conformance.handles import HALVES
 from lineage_conformance.raised import Unlike
 
 _SCALARS = (str, int, float)
@@ -29,7 +30,7 @@ def shaped(kind: str, method: str, value: Any) -> Any:
 
 @functools.cache
 def _returns(kind: str, method: str) -> Any:
-    for protocol in protocols(kind):
+    for protocol in map(kinds.get(kind).half, HALVES):
         if hasattr(protocol, method):
             return typing.get_type_hints(getattr(protocol, method)).get("return", Any)
     return Any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import warnings
 import zlib
 from collections.abc import Callable
@@ -19,8 +18,8 @@ from lineage_conformance import kinds
 def focuses() -> dict[str, Callable[[], st.SearchStrategy[Any]]]:
     """Focus: what makes its strategy. Gathered from the module `strategies` of every room."""
     found: dict[str, Callable[[], st.SearchStrategy[Any]]] = {}
-    for room in kinds.GROUPS:
-        found.update(importlib.import_module(f"{kinds.__name__}.{room}.strategies").FOCUSES)
+    for room in kinds.ROOMS:
+        found.update(room.focuses())
     return found
 
 

@@ -1,35 +1,35 @@
-"""The kinds of target, a room for each: its protocol, its cases, how they are played, its strategies and its laws.
-
-Importing a module of laws registers its laws.
-"""
+"""The kinds of target, a room for each: its record, its protocol, its cases, how they are played, and its laws."""
 
 from __future__ import annotations
 
-import functools
 import importlib
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "saver": (
-        "put", "versions", "values", "latest", "fork", "writes", "list", "namespaces", "metadata", "serde",
-        "delete", "copy", "prune", "runs", "delta_history", "durability", "concurrency", "security", "machine",
-    ),
-    "branching": ("branching", "workspace", "creation", "cost"),
-    "delta": ("delta_blobs", "service"),
-    "rollback": ("rollback", "turns"),
-    "answer": ("answer",),
-    "transfer": ("transfer", "points", "together", "cost"),
-    "graph": (
-        "graph_resume", "graph_interrupts", "graph_fork", "graph_subgraph", "graph_durability", "graph_stops",
-        "graph_delta",
-    ),
-}  # fmt: skip
-"""Room: its modules of laws in the order in which they run, causes before consequences."""
+from lineage_conformance.kind import Kind
+
+ROOMS: tuple[Kind, ...] = tuple(
+    importlib.import_module(f"{__name__}.{name}").KIND
+    for name in (
+        "saver",
+        "branching",
+        "delta",
+        "rollback",
+        "answer",
+        "transfer",
+        "graph",
+    )
+)
+"""Every room, in the order in which its laws stand among all."""
+
+KINDS: dict[str, Kind] = {room.name: room for room in ROOMS if room.protocol}
+"""The kinds that a target can be of, by name."""
+
+USUAL = "saver"
+"""The kind of a target that says none."""
 
 
-@functools.cache
-def load() -> None:
-    """Import every module of laws, and add the corpus to its laws, once."""
-    for room, modules in GROUPS.items():
-        for module in modules:
-            importlib.import_module(f"{__name__}.{room}.laws.{module}")
-    importlib.import_module(f"{__name__}.saver.corpus").attach()
+def get(name: str) -> Kind:
+    """The kind with this name. Raises `KeyError` that names those there are."""
+    try:
+        return KINDS[name]
+    except KeyError:
+        raise KeyError(f"no kind is called {name!r}; there are {', '.join(KINDS)}") from None

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from lineage_conformance import kinds
 from lineage_conformance import law as laws
 from lineage_conformance import protocols as contracts
 from lineage_conformance.kinds.graph.scenario import Scenario
@@ -109,7 +110,7 @@ def protocol(kind: str) -> str:
     for item in laws.all_laws(kind):
         text = textwrap.fill(item.sentence, 94, initial_indent="#     ", subsequent_indent="#     ")
         listed += [f"# {item.level.value:6} {item.id}", text]
-    return "\n".join([page(kind), "", "# The laws", "#", *listed])
+    return "\n".join([page(kinds.get(kind)), "", "# The laws", "#", *listed])
 
 
 def _kind_as_json(kind: str) -> str:
@@ -118,7 +119,7 @@ def _kind_as_json(kind: str) -> str:
         "kind": kind,
         "sync": {"required": contracts.required(sync), "optional": contracts.optional(sync)},
         "async": {"required": contracts.required(awaited), "optional": contracts.optional(awaited)},
-        "page": page(kind),
+        "page": page(kinds.get(kind)),
         "laws": [item.id for item in laws.all_laws(kind)],
     }
     return json.dumps(made, indent=2)
