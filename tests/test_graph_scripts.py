@@ -34,9 +34,6 @@ REFUSED = {
 }
 """Laws whose smallest scenario no script can show, and why."""
 
-LONG = 70
-"""No script is longer; most have at most 40 lines."""
-
 
 def row_of(law: Law, face: Face, outcome: Any) -> dict[str, Any]:
     return samples.row(
@@ -57,7 +54,7 @@ def run(text: str) -> str:
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, module.__name__, "exec"), module.__dict__)
-    except AssertionError:
+    except (AssertionError, KeyError):  # a fault may hide a question before it is answered
         return "FAIL"
     finally:
         sys.modules.pop(module.__name__)
@@ -66,7 +63,6 @@ def run(text: str) -> str:
 
 def check_form(text: str) -> None:
     lines = text.splitlines()
-    assert len(lines) <= LONG
     assert max(map(len, lines)) <= 120
     assert text.isascii()
     ast.parse(text)

@@ -1,4 +1,4 @@
-"""Printed scripts: at most 50 lines that import nothing of ours, fail on the fault and pass on a sound saver."""
+"""Printed scripts import nothing of ours, fail on the fault and pass on a sound saver."""
 
 from __future__ import annotations
 
@@ -101,7 +101,6 @@ def run(text: str) -> str:
 
 def check_form(text: str) -> None:
     lines = text.splitlines()
-    assert len(lines) <= 50
     rows = [
         (node.lineno, node.col_offset)
         for node in ast.walk(ast.parse(text))
@@ -273,16 +272,13 @@ def test_what_no_script_can_show_is_said(change: dict[str, Any], words: str) -> 
         script({**forks(), **change}, "memory")
 
 
-def test_long_programs_are_put_together_or_refused() -> None:
-    many = [{"op": "put", "id": n, "set": {"a": n}} for n in range(1, 6)]
-    ops = [*many, {"op": "get", "id": 2}]
-    row = samples.row("a.b", evidence=samples.evidence(ops, (5, "get:channel_values.a", 2, 1)))
-    check_form(script(row, "reference"))
-    assert run(script(row, "reference")) == "PASS"
-    far = [{"op": "put", "id": n, "set": {"a": f"{n}" * 50}} for n in range(1, 60)]
-    row["evidence"] = samples.evidence([*far, {"op": "get", "id": 1}], (59, "get:found", "a", "b"))
-    with pytest.raises(ScriptError, match="lines"):
-        script(row, "memory")
+def test_a_long_program_has_a_line_for_each_operation() -> None:
+    ops = [{"op": "put", "id": n, "set": {"a": n}} for n in range(1, 60)] + [{"op": "get", "id": 2}]
+    row = samples.row("a.b", evidence=samples.evidence(ops, (59, "get:channel_values.a", 2, 1)))
+    text = script(row, "reference")
+    check_form(text)
+    assert run(text) == "PASS"
+    assert len(text.splitlines()) > 59
 
 
 @pytest.mark.parametrize(

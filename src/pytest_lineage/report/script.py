@@ -1,15 +1,13 @@
-"""A stand-alone script of at most 50 lines that shows a broken law with nothing of ours."""
+"""A stand-alone script that shows a broken law with nothing of ours."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance.handles import halves
 from lineage_conformance.kinds.saver.program import Get, Op, OwnLoop, Put, Together, Writes, walk
-from pytest_lineage.report.scripting.arguments import Line
 from pytest_lineage.report.scripting.assembly import assembled
 from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.checks import Check
@@ -19,14 +17,9 @@ from pytest_lineage.report.scripting.oracle import Oracle, harmless, matching
 from pytest_lineage.report.scripting.scenes.assembly import BrokenScene, scene_script
 from pytest_lineage.report.scripting.subject import Broken, ScriptError
 from pytest_lineage.report.scripting.tuples import CannotTell
+from pytest_lineage.report.scripting.writer import Line
 
 __all__ = ["Broken", "Opening", "ScriptError", "opening", "script"]
-
-MOST = 50
-"""Lines of a script. A longer one is not read."""
-
-LEVELS = 3
-"""Ways to write a script, the most readable first; see `assembled`."""
 
 
 def script(
@@ -53,11 +46,7 @@ def script(
     ops = what.program.ops[: index + 1]
     refused, oracle = matching(ops, what.differences[0])
     plan = _Plan(ops, refused, harmless(ops, refused, what.differences[0]), oracle)
-    for level in range(LEVELS):
-        lines = _lines(what, made, plan, level)
-        if len(lines) <= MOST:
-            return "\n".join(lines) + "\n"
-    raise ScriptError(f"{what.law} needs {len(lines)} lines, more than anybody reads")
+    return _text(what, made, plan)
 
 
 @dataclass(frozen=True)
@@ -70,18 +59,16 @@ class _Plan:
     oracle: Oracle
 
 
-def _lines(what: Broken, made: Opening, plan: _Plan, level: int) -> list[str]:
-    """The whole script at one of the levels."""
+def _text(what: Broken, made: Opening, plan: _Plan) -> str:
     calls = _calls(what, made)
-    calls.compact = level > 1
-    calls.start(0)
+    calls.name(0)
     try:
         _body(calls, plan, what)
         Check(calls, plan.ops[-1], what.differences, plan.oracle).add()
     except (CannotTell, Unknown) as error:
         raise ScriptError(f"{what.law}: {str(error) or 'a value cannot be written down'}") from None
     calls.lines.append(Line('print("PASS")', 0 if not calls.is_async else calls.depth))
-    return assembled(what, made, calls, level)
+    return assembled(what, calls)
 
 
 def _calls(what: Broken, made: Opening) -> Calls:
@@ -96,23 +83,15 @@ def _calls(what: Broken, made: Opening) -> Calls:
     is_async = "async" in what.face or made.is_async or own
     several = any(isinstance(op, Together) for op in what.program.ops) and len(labels) > 1
     prefix = "run-" if "" in labels or several else ""
-    return Calls(made, writer, reader, is_async, prefix, wanted)
+    return Calls(made, is_async, prefix, writer=writer, reader=reader, wanted=wanted)
 
 
 def _body(calls: Calls, plan: _Plan, what: Broken) -> None:
     ops, refused = plan.ops[:-1], plan.refused
     scribbled = "scribbled" in repr(what.differences)
-    skip = 0
     for number, op in enumerate(ops):
-        if skip:
-            skip -= 1
-            continue
-        alike = _alike_writes(ops[number:]) if calls.compact else []
-        if len(alike) > 3 and not set(refused) & set(range(number, number + len(alike))):
-            calls.many_writes(alike)
-            skip = len(alike) - 1
-        elif number in refused or number in plan.either:
-            calls.need("import contextlib")
+        if number in refused or number in plan.either:
+            calls.need("contextlib")
             calls.do(op)
             call = calls.lines.pop()
             calls.say(
@@ -125,20 +104,6 @@ def _body(calls: Calls, plan: _Plan, what: Broken) -> None:
             _scribble(calls, op, what)
         else:
             calls.do(op)
-
-
-def _alike_writes(ops: Sequence[Op]) -> list[Writes]:
-    """The writes at the start of `ops` that differ in task and items only, one item each."""
-    found: list[Writes] = []
-    for op in ops:
-        if not isinstance(op, Writes) or len(op.items) != 1 or op.scribble:
-            break
-        if found and dataclasses.replace(op, task="", items=()) != dataclasses.replace(
-            found[0], task="", items=()
-        ):
-            break
-        found.append(op)
-    return found
 
 
 def _scribble(calls: Calls, op: Op, what: Broken) -> None:

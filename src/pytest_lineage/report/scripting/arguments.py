@@ -10,7 +10,7 @@ from lineage_conformance import contract, zoo
 from lineage_conformance.handles import Half
 from lineage_conformance.kinds.saver.program import List, Put, Writes
 from pytest_lineage.report.scripting.literals import literal
-from pytest_lineage.report.scripting.openings import Opening
+from pytest_lineage.report.scripting.writer import Writer
 
 NAMES = ("saver", "other", "third", "fourth")
 """What the handles are called."""
@@ -19,67 +19,28 @@ Place = tuple[str, str, int]
 """Thread, namespace, number of a checkpoint."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of the script's body."""
-
-    text: str
-    depth: int = 0
-
-
 @dataclass
-class Arguments:
+class Arguments(Writer):
     """What the calls are made of, remembering versions, values and names on the way."""
 
-    opening: Opening
-    writer: Half
-    reader: Half
-    is_async: bool
-    prefix: str = ""
-    """Goes before every thread id where one of them is empty."""
+    writer: Half = "sync"
+    reader: Half = "sync"
     wanted: set[Any] = field(default_factory=set)
     """Checkpoints whose returned config is used later."""
-    compact: bool = False
-    """Spend no row that can be saved."""
-    lines: list[Line] = field(default_factory=list)
-    imports: dict[str, None] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
-    depth: int = 0
     values: dict[Place, dict[str, Any]] = field(default_factory=dict)
     versions: dict[Place, dict[str, tuple[int, str]]] = field(default_factory=dict)
     returned: dict[Place, str] = field(default_factory=dict)
     mints: int = 0
-    open: set[int] = field(default_factory=set)
-
-    # -- lines -----------------------------------------------------------------------------------
-
-    def say(self, text: str, deeper: int = 0) -> None:
-        """Add a line."""
-        self.lines.append(Line(text, self.depth + deeper))
-
-    def need(self, *imports: str) -> None:
-        """Import something at the top."""
-        self.imports.update(dict.fromkeys(imports))
+    handles: set[int] = field(default_factory=set)
 
     def name(self, handle: int) -> str:
         """The name of a handle, opened here where it is used for the first time."""
-        if handle not in self.open:
-            self.start(handle)
-        return NAMES[handle % len(NAMES)]
-
-    def start(self, handle: int) -> None:
-        """Open a handle on the store."""
-        self.open.add(handle)
-        made, name = self.opening, NAMES[handle % len(NAMES)]
-        note = f"  # {made.note}" if made.note and handle == 0 and "saver" in made.note else ""
-        if made.manner in ("with", "async with"):
-            self.say(f"{made.manner} {made.expression} as {name}:{note}")
-            self.depth += 1
-        else:
-            wait = "await " if made.manner == "await" else ""
-            self.say(f"{name} = {wait}{made.expression}{note}")
-        for line in made.after:
-            self.say(line.replace("{saver}", name))
+        name = NAMES[handle % len(NAMES)]
+        if handle not in self.handles:
+            self.handles.add(handle)
+            self.open(name, first=handle == 0)
+        return name
 
     def call(self, half: Half, saver: str, method: str, arguments: Iterable[str]) -> str:
         """The expression that calls a method of one half and waits for its answer."""
@@ -87,16 +48,11 @@ class Arguments:
         if half == "async":
             return f"await {saver}.a{method}({inside})"
         if self.is_async:  # a sync method may wait for the loop, so it must not block it
-            self.need("import asyncio")
+            self.need("asyncio")
             return f"await asyncio.to_thread({saver}.{method}{', ' if inside else ''}{inside})"
         return f"{saver}.{method}({inside})"
 
     # -- arguments -------------------------------------------------------------------------------
-
-    def thread(self, label: str) -> str:
-        """The thread id for a label, as source."""
-        text = literal(self.prefix + label)
-        return text if self.opening.fresh else f"unique + {text}"
 
     def config(self, op: Any, id: int | None) -> str:
         """The config that an operation names."""
@@ -137,11 +93,7 @@ class Arguments:
                 parts.append(f"updated_channels={sorted(op.set)!r}")
         meta = {"source": "loop", "step": op.id} if op.meta is None else op.meta
         config = self._extended(op, self.config(op, op.parent))
-        described = self.source(meta)
-        if self.compact and op.meta is None:
-            self.helpers.add("meta")
-            described = f"meta({op.id})"
-        return [config, f"cp({', '.join(parts)})", described, _versions(new)]
+        return [config, f"cp({', '.join(parts)})", self.source(meta), _versions(new)]
 
     def _new(
         self, op: Put, saver: str, versions: Mapping[str, tuple[int, str]]
@@ -171,8 +123,7 @@ class Arguments:
         plain = dict(value) if isinstance(value, Mapping) else value
         for name in sorted(zoo.names_in(plain)):
             specimen = zoo.ZOO[name]
-            for needed in specimen.imports:
-                self.need(needed if needed.startswith("from ") else f"import {needed}")
+            self.need(*specimen.imports)
             if specimen.defines:
                 self.helpers.add(f"zoo:{name}")
         return zoo.source(plain)

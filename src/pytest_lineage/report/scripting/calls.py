@@ -22,7 +22,6 @@ from lineage_conformance.kinds.saver.program import (
     Writes,
 )
 from pytest_lineage.report.scripting.arguments import Arguments
-from pytest_lineage.report.scripting.literals import literal
 
 
 class Calls(Arguments):
@@ -94,7 +93,7 @@ class Calls(Arguments):
         if self.reader == "async":
             return f"[row async for row in {saver}.alist({inside})]"
         if self.is_async:
-            self.need("import asyncio")
+            self.need("asyncio")
             return f"await asyncio.to_thread(lambda: list({saver}.list({inside})))"
         return f"list({saver}.list({inside}))"
 
@@ -110,24 +109,23 @@ class Calls(Arguments):
                 "await asyncio.to_thread(next, rows, None)" if self.is_async else "next(rows, None)"
             )
         if self.is_async:
-            self.need("import asyncio")
-        note = "" if self.compact else "  # the iterator stays open"
-        self.say(step + note)
+            self.need("asyncio")
+        self.say(f"{step}  # the iterator stays open")
 
     def _reopen(self) -> None:
         if self.opening.manner in ("with", "async with"):
-            self.depth -= len(self.open)
-        self.open.clear()
-        self.start(0)
+            self.depth -= len(self.handles)
+        self.handles.clear()
+        self.name(0)
 
     def _together(self, ops: Sequence[Op]) -> None:
         """Every branch at once, released by a barrier where there are threads."""
         if self.writer == "async":
-            self.need("import asyncio")
+            self.need("asyncio")
             calls = [self.answer(op).removeprefix("await ") for op in ops]
             self.say(f"await asyncio.gather({', '.join(calls)})")
             return
-        self.need("from concurrent.futures import ThreadPoolExecutor", "import threading")
+        self.need("from concurrent.futures import ThreadPoolExecutor", "threading")
         was, self.is_async = self.is_async, False
         calls = [f"lambda: {self.answer(op)}" for op in ops]
         self.is_async = was
@@ -138,20 +136,10 @@ class Calls(Arguments):
 
     def _own_loop(self, ops: Sequence[Op]) -> None:
         """The sync half, called from inside the loop that drives the saver; it may refuse."""
-        self.need("import contextlib")
+        self.need("contextlib")
         was, self.is_async, self.writer = (self.is_async, self.writer), False, "sync"
         for op in ops:
             text = self.answer(op)
             self.say("with contextlib.suppress(Exception):  # a refusal is fine")
             self.say(text, 1)
         self.is_async, self.writer = was
-
-    def many_writes(self, ops: Sequence[Writes]) -> None:
-        """Writes that differ in task and item only, as a loop."""
-        pairs = ", ".join(
-            f"({literal(op.task)}, {op.items[0][0]!r}, {self.source(op.items[0][1])})" for op in ops
-        )
-        parts = ["[(channel, value)]", "task", *([literal(ops[0].path)] if ops[0].path else [])]
-        config, saver = self.config(ops[0], ops[0].id), self.name(ops[0].handle)
-        self.say(f"for task, channel, value in [{pairs}]:")
-        self.say(self.call(self.writer, saver, "put_writes", [config, *parts]), 1)

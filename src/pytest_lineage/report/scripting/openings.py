@@ -204,7 +204,7 @@ def _postgres(
         made = f'{name}.from_conn_string(os.environ["DSN"]{more})'
         # The migrations of setup() cannot run inside a pipeline.
         after = [] if pipeline else after
-        note = "an empty database" + (" on which setup() ran" if pipeline else "")
+        note = "setup() ran on this database before" if pipeline else ""
         return Opening(
             made, tuple(imports), (), "async with" if aio else "with", tuple(after), note
         )
@@ -212,7 +212,7 @@ def _postgres(
     imports += ["from psycopg.rows import dict_row", f"from psycopg_pool import {kind}"]
     made = f'{name}({kind}(os.environ["DSN"], open={not aio}, {_ROWS}))'
     after = ["await {saver}.conn.open()", *after] if aio else after
-    return Opening(made, tuple(imports), (), "plain", tuple(after), "an empty database")
+    return Opening(made, tuple(imports), (), "plain", tuple(after))
 
 
 _TEMPORARY = ("import tempfile",)

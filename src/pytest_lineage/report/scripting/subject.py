@@ -10,7 +10,7 @@ from lineage_conformance.kinds.saver.program import Program
 
 
 class ScriptError(Exception):
-    """No script of 25 lines can show this. The message says why."""
+    """No script can show this. The message says why."""
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import inspect
 
 from lineage_conformance.kinds.graph.scenario import RUNS, Act
 from pytest_lineage.report.scripting.scenes.nodes import wrote
-from pytest_lineage.report.scripting.scenes.writer import Writer
+from pytest_lineage.report.scripting.scenes.writer import SceneWriter
 from pytest_lineage.report.scripting.subject import ScriptError
 
 
 class Acts:
     """Writes actions one after the other."""
 
-    def __init__(self, writer: Writer, live: bool) -> None:
+    def __init__(self, writer: SceneWriter, live: bool) -> None:
         self.writer, self.live = writer, live
         self.shape = writer.scenario.shape
         acts = writer.scenario.acts

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 from lineage_conformance.kinds.graph.scenario import Act, Scenario
-from pytest_lineage.report.scripting.arguments import Line
-from pytest_lineage.report.scripting.assembly import _ascii
-from pytest_lineage.report.scripting.literals import WIDTH, broken
 from pytest_lineage.report.scripting.openings import Opening
 from pytest_lineage.report.scripting.scenes import joining, nodes
 from pytest_lineage.report.scripting.scenes.acts import Acts
 from pytest_lineage.report.scripting.scenes.asserts import LIVE, Check
-from pytest_lineage.report.scripting.scenes.writer import Writer
+from pytest_lineage.report.scripting.scenes.writer import SceneWriter
 from pytest_lineage.report.scripting.subject import ScriptError
-
-WANTED = 40
-"""Lines that a script should have."""
-
-MOST = 70
-"""Lines that it may have: a graph with subgraphs or a stopped run needs its nodes, which no call stands for."""
-
-LEVELS = 3
-"""0: with blank rows; 1: without; 2: a title of one row."""
+from pytest_lineage.report.scripting.writer import rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,20 +47,13 @@ class BrokenScene:
 
 def scene_script(what: BrokenScene, made: Opening) -> str:
     """The script. Raises `ScriptError` with the reason where there can be none."""
-    shortest: list[str] = []
     try:
-        for level in range(LEVELS):
-            shortest = _lines(what, made, level)
-            if len(shortest) <= WANTED:
-                break
+        return _text(what, made)
     except ScriptError as error:
         raise ScriptError(f"{what.law}: {error}") from None
-    if len(shortest) > MOST:
-        raise ScriptError(f"{what.law} needs {len(shortest)} lines, more than anybody reads")
-    return "\n".join(shortest) + "\n"
 
 
-def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
+def _text(what: BrokenScene, made: Opening) -> str:
     index = what.difference["op"]
     acts = what.scenario.acts
     if not isinstance(index, int) or not 0 <= index < len(acts):
@@ -85,8 +66,7 @@ def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
         name.partition(":")[2] for act in acts for name in act.hold if name.startswith("write:")
     }
     case = dataclasses.replace(what.scenario, acts=tuple(map(_let_go, acts[: index + 1])))
-    writer = Writer(case, what.face == "async" or made.is_async)
-    writer.fresh = made.fresh
+    writer = SceneWriter(made, what.face == "async" or made.is_async, scenario=case)
     writer.migrates = what.law == "graph_delta.migration"
     if writer.migrates:
         writer.builder = "build(Annotated[list, operator.add])"
@@ -96,11 +76,12 @@ def _lines(what: BrokenScene, made: Opening, level: int) -> list[str]:
         writer.kept = tuple(what.difference["got"])
     _head(writer, case, does)
     head, writer.lines = writer.lines, []
-    _body(writer, made, what, case, does, sorted(slow))
-    return _assembled(what, made, writer, head, level)
+    _body(writer, what, case, does, sorted(slow))
+    title = f"# {what.law} ({what.level}): {what.sentence}"
+    return writer.text(title, rows(head), rows(writer.lines))
 
 
-def _head(writer: Writer, case: Scenario, does: Acts) -> None:
+def _head(writer: SceneWriter, case: Scenario, does: Acts) -> None:
     """What stands before the saver is opened: state, tools, graph."""
     lists = "ran"
     values = "[]"
@@ -129,14 +110,14 @@ def _let_go(act: Act) -> Act:
 
 
 def _body(
-    writer: Writer, made: Opening, what: BrokenScene, case: Scenario, does: Acts, slow: list[str]
+    writer: SceneWriter, what: BrokenScene, case: Scenario, does: Acts, slow: list[str]
 ) -> None:
     """What is done with the graph, from opening the saver on."""
     if writer.is_async:
         writer.need("asyncio")
         writer.say("async def main():")
         writer.depth = 1
-    _open(writer, made, 0)
+    writer.open("saver")
     _watch(writer, case, slow)
     joining.compiled(writer)
     if case.acts:
@@ -144,7 +125,7 @@ def _body(
     does.asker()
     for number, act in enumerate(case.acts[:-1]):
         if act.op == "reopen":
-            _open(writer, made, number)
+            writer.open("saver", first=False)
             joining.compiled(writer)
         else:
             does.do(number, act)
@@ -155,19 +136,7 @@ def _body(
     writer.say('print("PASS")')
 
 
-def _open(writer: Writer, made: Opening, number: int) -> None:
-    note = f"  # {made.note}" if made.note and not number else ""
-    if made.manner in ("with", "async with"):
-        writer.say(f"{made.manner} {made.expression} as saver:{note}")
-        writer.depth += 1
-    else:
-        wait = "await " if made.manner == "await" else ""
-        writer.say(f"saver = {wait}{made.expression}{note}")
-    for line in made.after:
-        writer.say(line.replace("{saver}", "saver"))
-
-
-def _watch(writer: Writer, case: Scenario, slow: list[str]) -> None:
+def _watch(writer: SceneWriter, case: Scenario, slow: list[str]) -> None:
     """A saver that refuses a tool's write once, or that is slow to store it."""
     say = writer.say
     refused = [name for act in case.acts for name in act.fails]
@@ -209,29 +178,3 @@ def _watch(writer: Writer, case: Scenario, slow: list[str]) -> None:
     say('calls.append(("put", config["configurable"].get("checkpoint_id")))', 1)
     say("return made", 1)
     say("saver.aput, saver.aput_writes = noted, watched")
-
-
-def _assembled(
-    what: BrokenScene, made: Opening, writer: Writer, head: list[Line], level: int
-) -> list[str]:
-    imports = dict.fromkeys((*made.imports, *writer.imports))
-    for line in [line for line in imports if line.startswith("from ")]:
-        module, _, given = line.removeprefix("from ").partition(" import ")
-        writer.use(module, *given.split(", "))
-        del imports[line]
-    for module, names in writer.names.items():
-        imports[f"from {module} import {', '.join(sorted(names))}"] = None
-    title = f"# {what.law} ({what.level}): {what.sentence}"
-    rows = textwrap.wrap(
-        _ascii(title), WIDTH, subsequent_indent="#   ", max_lines=1 if level > 1 else 2
-    )
-    plain = sorted(line.removeprefix("import ") for line in imports if line.startswith("import "))
-    rows += [f"import {name}" for name in plain]
-    rows += sorted(line for line in imports if line.startswith("from "))
-    rows += ["", *made.before] if made.before else []
-    for part in (head, writer.lines):
-        rows.append("")
-        rows += [row for line in part for row in broken("    " * line.depth + _ascii(line.text))]
-    if writer.is_async:
-        rows += ["", "asyncio.run(main())"]
-    return [row for row in rows if row] if level else rows

@@ -7,7 +7,7 @@ from typing import Any
 
 from lineage_conformance.kinds.graph.scenario import Act
 from pytest_lineage.report.scripting.scenes.acts import Acts
-from pytest_lineage.report.scripting.scenes.writer import Writer
+from pytest_lineage.report.scripting.scenes.writer import SceneWriter
 from pytest_lineage.report.scripting.subject import ScriptError
 
 LIVE = ("reloaded", "answers", "answered-without-asking")
@@ -28,7 +28,7 @@ _LISTED = "sorted(i.value for t in state.tasks for i in t.interrupts)"
 class Check:
     """Writes the last action and the assertion about one difference."""
 
-    def __init__(self, writer: Writer, acts: Acts, difference: Mapping[str, Any]) -> None:
+    def __init__(self, writer: SceneWriter, acts: Acts, difference: Mapping[str, Any]) -> None:
         self.writer, self.acts = writer, acts
         self.field = str(difference["at"]).partition(":")[2].partition(".")[0]
         self.expected, self.got = plain(difference["expected"]), plain(difference["got"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 
 from pytest_lineage.report.scripting.scenes.nodes import stuck, wrote
-from pytest_lineage.report.scripting.scenes.writer import Writer, listed
+from pytest_lineage.report.scripting.scenes.writer import SceneWriter, listed
 
 
-def graph(writer: Writer) -> None:
+def graph(writer: SceneWriter) -> None:
     """The builder with its nodes and edges, called ``builder``."""
     shape = writer.scenario.shape
     if shape.layout.startswith("functional"):
@@ -22,11 +22,11 @@ def graph(writer: Writer) -> None:
         _edges(writer)
 
 
-def _add(writer: Writer, node: str, function: str) -> None:
+def _add(writer: SceneWriter, node: str, function: str) -> None:
     writer.say(f'builder.add_node("{node}", {function})')
 
 
-def _pass(writer: Writer, name: str, made: str) -> str:
+def _pass(writer: SceneWriter, name: str, made: str) -> str:
     """The function of a node that is no tool; one with a name of its own where a run stops in it."""
     watched = [text for act in writer.scenario.acts for text in (*act.hold, *act.until)]
     if not any(text in (name, f"reached:{name}") for text in watched):
@@ -38,7 +38,7 @@ def _pass(writer: Writer, name: str, made: str) -> str:
     return name
 
 
-def _send(writer: Writer) -> None:
+def _send(writer: SceneWriter) -> None:
     shape = writer.scenario.shape
     writer.use("langgraph.graph", "END")
     writer.use("langgraph.types", "Send")
@@ -58,11 +58,11 @@ def _send(writer: Writer) -> None:
         _add(writer, "aside", f"lambda state: {wrote(shape, '[' + repr('aside') + ']')}")
 
 
-def _cursor(writer: Writer) -> str:
+def _cursor(writer: SceneWriter) -> str:
     return "".join(f', "{name}": "model"' for name in writer.kept)
 
 
-def _edges(writer: Writer) -> None:
+def _edges(writer: SceneWriter) -> None:
     shape = writer.scenario.shape
     writer.need("functools")
     names = [tool.name for tool in shape.tools]
@@ -103,7 +103,7 @@ def _edges(writer: Writer) -> None:
         writer.say(f'builder.add_edge({names!r}, "tail")')
 
 
-def _schemas(writer: Writer) -> str:
+def _schemas(writer: SceneWriter) -> str:
     """What a child takes from its parent and gives back."""
     from langgraph.graph import StateGraph
 
@@ -118,7 +118,7 @@ def _schemas(writer: Writer) -> str:
     return f", {given}=In, {made}=Out"
 
 
-def _functional(writer: Writer) -> None:
+def _functional(writer: SceneWriter) -> None:
     shape = writer.scenario.shape
     writer.use("langgraph.func", "entrypoint", "task")
     for tool in shape.tools:
@@ -142,7 +142,7 @@ def _functional(writer: Writer) -> None:
             writer.say(f"return [future.result() for future in {started}]", 1)
 
 
-def compiled(writer: Writer) -> None:
+def compiled(writer: SceneWriter) -> None:
     """The lines that make ``graph`` of the builder and ``saver``."""
     shape = writer.scenario.shape
     if shape.layout.startswith("functional"):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lineage_conformance.graphs.shape import Shape, Tool
-from pytest_lineage.report.scripting.scenes.writer import Writer, listed
+from pytest_lineage.report.scripting.scenes.writer import SceneWriter, listed
 from pytest_lineage.report.scripting.subject import ScriptError
 
 
-def state(writer: Writer) -> None:
+def state(writer: SceneWriter) -> None:
     """The state: only the channels that the scenario is about."""
     shape = writer.scenario.shape
     if shape.layout.startswith("functional"):
@@ -46,7 +46,7 @@ def wrote(shape: Shape, items: str) -> str:
     return f'{{"log": {items}, "deltas": {items}}}' if shape.delta else f'{{"log": {items}}}'
 
 
-def work(writer: Writer) -> None:
+def work(writer: SceneWriter) -> None:
     """The function that every tool is: what it does depends on the tool's name."""
     shape = writer.scenario.shape
     asks = any(tool.questions for tool in shape.tools)
@@ -74,7 +74,7 @@ def work(writer: Writer) -> None:
     _returned(writer, text, functional)
 
 
-def _returned(writer: Writer, text: str, functional: bool) -> None:
+def _returned(writer: SceneWriter, text: str, functional: bool) -> None:
     shape = writer.scenario.shape
     if functional:
         writer.say(f"return {text}", 1)
@@ -95,7 +95,7 @@ def _returned(writer: Writer, text: str, functional: bool) -> None:
     writer.say(f"return {made}", 1)
 
 
-def _cases(writer: Writer, tools: tuple[Tool, ...]) -> None:
+def _cases(writer: SceneWriter, tools: tuple[Tool, ...]) -> None:
     """What tools do before they return; those that do the same share their lines."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for tool in tools:
@@ -133,7 +133,7 @@ def _steps(steps: tuple[str, ...]) -> list[str]:
     return made
 
 
-def _step(writer: Writer, step: str, deeper: int) -> None:
+def _step(writer: SceneWriter, step: str, deeper: int) -> None:
     kind, _, name = step.partition(":")
     if kind == "after":
         waits = " and ".join(writer.shows(each) for each in name.split(","))
@@ -153,7 +153,7 @@ def _step(writer: Writer, step: str, deeper: int) -> None:
         stuck(writer, repr(name), deeper)
 
 
-def stuck(writer: Writer, name: str, deeper: int) -> None:
+def stuck(writer: SceneWriter, name: str, deeper: int) -> None:
     """A line that hangs at a gate while it is held."""
     if not writer.is_async:
         raise ScriptError("it stops a sync run in the middle, which takes a process of its own")
@@ -161,7 +161,7 @@ def stuck(writer: Writer, name: str, deeper: int) -> None:
     writer.say(f"if {name} in held: await asyncio.Event().wait()  # hangs here", deeper)
 
 
-def _inner(writer: Writer) -> None:
+def _inner(writer: SceneWriter) -> None:
     """Tools that call a subgraph: its first node only runs, its second does the rest."""
     shape = writer.scenario.shape
     if len({tool.steps[0] for tool in shape.tools if tool.steps}) > 1 or shape.rounds > 1:

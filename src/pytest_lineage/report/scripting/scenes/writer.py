@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance.graphs.shape import Tool
 from lineage_conformance.kinds.graph.scenario import Scenario
-from pytest_lineage.report.scripting.arguments import Line
 from pytest_lineage.report.scripting.subject import ScriptError
+from pytest_lineage.report.scripting.writer import Writer
 
 WAIT = 0.001
 """Seconds between two looks of a loop that waits for a condition."""
 
 
-@dataclass
-class Writer:
-    """Collects lines on the sync or the async half."""
+@dataclass(kw_only=True)
+class SceneWriter(Writer):
+    """Collects the lines of a scenario's script."""
 
     scenario: Scenario
-    is_async: bool
-    imports: dict[str, None] = field(default_factory=dict)
-    names: dict[str, dict[str, None]] = field(default_factory=dict)
-    lines: list[Line] = field(default_factory=list)
-    depth: int = 0
     builder: str = "builder"
     """What makes the graph's builder."""
-    fresh: bool = True
-    """Whether the saver is empty each time the script begins."""
     kept: tuple[str, ...] = ()
     """The ephemeral and untracked channels that the script asks about."""
     migrates: bool = False
@@ -38,22 +31,6 @@ class Writer:
     def tools(self) -> tuple[Tool, ...]:
         """The tools of the graph."""
         return self.scenario.shape.tools
-
-    def say(self, text: str, deeper: int = 0) -> None:
-        """Add a line."""
-        self.lines.append(Line(text, self.depth + deeper))
-
-    def thread(self, label: str) -> str:
-        """The thread id for a label, as source."""
-        return f'"{label}"' if self.fresh else f'unique + "{label}"'
-
-    def need(self, *modules: str) -> None:
-        """Import modules at the top."""
-        self.imports.update(dict.fromkeys(f"import {module}" for module in modules))
-
-    def use(self, module: str, *names: str) -> None:
-        """Import names of a module at the top."""
-        self.names.setdefault(module, {}).update(dict.fromkeys(names))
 
     def wait(self, call: str) -> str:
         """The expression that calls a method of the graph or the saver on this half: ``graph.invoke(x)``."""
