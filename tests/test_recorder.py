@@ -29,8 +29,9 @@ from lineage_conformance.kinds.saver.program import (
     program,
 )  # fmt: skip
 from lineage_conformance.kinds.saver.recorder import Recording, recording
-from lineage_conformance.kinds.saver.session import Session, Trace
+from lineage_conformance.kinds.saver.session import Session
 from lineage_conformance.law import Verdict
+from lineage_conformance.trace import Trace
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
 from tests.mutants import graph_kit

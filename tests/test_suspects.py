@@ -18,8 +18,8 @@ from lineage_conformance.kinds.saver.program import (
     Writes,
     program,
 )  # fmt: skip
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Verdict
+from lineage_conformance.trace import Diff
 from tests.mutants import graph_kit as kit
 
 CURRENT = contract.unmet("langgraph>=1.2.20") is None

@@ -15,8 +15,8 @@ from lineage_conformance.kinds.saver.program import (
     Writes,
     program,
 )
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.shrink import shrink
+from lineage_conformance.trace import Diff
 
 
 @pytest.mark.parametrize(

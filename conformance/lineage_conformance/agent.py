@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lineage_conformance import agent_graph
 from lineage_conformance.graphs.gates import Gates
 
 
@@ -48,6 +49,16 @@ class Agent:
         """Whether the toy graph has a subgraph with a memory of its own (``checkpointer=True``)."""
         self._numbers = itertools.count(1)
 
+    def plan(self, question: str) -> Plan:
+        """What the turn of a question does."""
+        return self.plans.get(question, Plan())
+
+    @staticmethod
+    def question(messages: Sequence[Any]) -> str:
+        """The text of the last message of a user."""
+        texts = [m.content for m in messages if getattr(m, "type", "") == "human"]
+        return str(texts[-1]) if texts else ""
+
     # -- places ----------------------------------------------------------------------------------
 
     def pass_(self, place: str) -> None:
@@ -77,7 +88,7 @@ class Agent:
         """The model's answer: the plan's tool calls first, a final text once their results are there."""
         from langchain_core.messages import AIMessage
 
-        question = question_of(messages)
+        question = self.question(messages)
         calls = self._calls(messages)
         number = next(self._numbers)
         if calls:
@@ -89,12 +100,12 @@ class Agent:
         return AIMessage(text, id=f"{question}-ai-{number}")
 
     def _calls(self, messages: Sequence[Any]) -> list[dict[str, Any]]:
-        question = question_of(messages)
+        question = self.question(messages)
         if getattr(messages[-1], "type", "") != "human":
             return []
         return [
             {"name": "work", "args": {"n": n, "question": question}, "id": f"{question}-call-{n}"}
-            for n in range(self.plans.get(question, Plan()).tools)
+            for n in range(self.plan(question).tools)
         ]
 
     def work(self, n: int, question: str) -> str:
@@ -102,7 +113,7 @@ class Agent:
         asks = self._begin(n, question)
         self.pass_(f"tool {n}")
         if self._inner(n, question):
-            _inner_graph(self).invoke({"log": []})
+            agent_graph.inner(self).invoke({"log": []})
         return self._finish(n, question, asks)
 
     async def awork(self, n: int, question: str) -> str:
@@ -110,16 +121,16 @@ class Agent:
         asks = self._begin(n, question)
         await self.apass(f"tool {n}")
         if self._inner(n, question):
-            await _inner_graph(self).ainvoke({"log": []})
+            await agent_graph.inner(self).ainvoke({"log": []})
         return self._finish(n, question, asks)
 
     def _begin(self, n: int, question: str) -> bool:
         self.ran.append(f"{question}/{n}")
-        plan = self.plans.get(question, Plan())
+        plan = self.plan(question)
         return plan.asks and n == plan.tools - 1
 
     def _inner(self, n: int, question: str) -> bool:
-        return n == 0 and self.plans.get(question, Plan()).subgraph
+        return n == 0 and self.plan(question).subgraph
 
     def _finish(self, n: int, question: str, asks: bool) -> str:
         if not asks:
@@ -165,15 +176,7 @@ class Agent:
 
     def build(self, checkpointer: Any) -> Any:
         """The toy graph over a checkpointer."""
-        from lineage_conformance.agent_graph import toy
-
-        return toy(self).compile(checkpointer=checkpointer)
-
-
-def question_of(messages: Sequence[Any]) -> str:
-    """The text of the last message of a user."""
-    texts = [m.content for m in messages if getattr(m, "type", "") == "human"]
-    return str(texts[-1]) if texts else ""
+        return agent_graph.toy(self).compile(checkpointer=checkpointer)
 
 
 def plain(message: Any) -> list[Any]:
@@ -181,9 +184,3 @@ def plain(message: Any) -> list[Any]:
     calls = [call["id"] for call in getattr(message, "tool_calls", None) or ()]
     answered = getattr(message, "tool_call_id", None)
     return [message.type, str(message.content), calls or ([answered] if answered else [])]
-
-
-def _inner_graph(agent: Agent) -> Any:
-    from lineage_conformance.agent_graph import inner
-
-    return inner(agent)

@@ -6,10 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from lineage_conformance.agent import Agent, Plan, question_of
 
-
-def inner(agent: Agent) -> Any:
+def inner(agent: Any) -> Any:
     """The subgraph of a tool: ``first`` finishes, ``second`` passes the place ``inner``."""
     from langgraph.graph import START, StateGraph
 
@@ -23,13 +21,13 @@ def inner(agent: Agent) -> Any:
     return graph.compile()
 
 
-def toy(agent: Agent) -> Any:
+def toy(agent: Any) -> Any:
     """The toy graph, not compiled."""
     from langgraph.graph import END, START, StateGraph
     from langgraph.types import Send
 
     def enter(state: Any) -> dict[str, Any]:
-        question = question_of(state["messages"])
+        question = agent.question(state["messages"])
         first = state["messages"][0]
         edit = [type(first)("(summary)", id=first.id)] if _edits(agent, question) else []
         return {
@@ -95,11 +93,11 @@ def toy(agent: Agent) -> Any:
     return graph
 
 
-def _edits(agent: Agent, question: str) -> bool:
-    return agent.plans.get(question, Plan()).edits
+def _edits(agent: Any, question: str) -> bool:
+    return bool(agent.plan(question).edits)
 
 
-def _memory(agent: Agent) -> Any:
+def _memory(agent: Any) -> Any:
     """A subgraph that remembers: it counts the turns that it has seen."""
     from langgraph.graph import START, StateGraph
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lineage_conformance.canon import canon, differences
 from lineage_conformance.handles import Face, Handle, Loop, halves
-from lineage_conformance.kinds.saver.session import Diff
+from lineage_conformance.trace import Diff
 
 _numbers = itertools.count(1)
 

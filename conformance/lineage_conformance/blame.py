@@ -20,10 +20,11 @@ from lineage_conformance.kinds.saver.program import (
     Writes,
     walk,
 )
-from lineage_conformance.kinds.saver.session import Diff, Session
+from lineage_conformance.kinds.saver.session import Session
 from lineage_conformance.law import Law, Verdict, all_laws
 from lineage_conformance.raised import Raised, guarded
 from lineage_conformance.shrink import shrink
+from lineage_conformance.trace import Diff
 from lineage_conformance.witness import Witness, key, signature
 
 if TYPE_CHECKING:

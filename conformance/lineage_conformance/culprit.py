@@ -14,9 +14,9 @@ from typing import Any
 
 from lineage_conformance.handles import Face
 from lineage_conformance.judge import Judge
-from lineage_conformance.kinds.saver.session import Diff, Trace
 from lineage_conformance.law import Law
 from lineage_conformance.raised import Raised
+from lineage_conformance.trace import Diff, Trace
 
 SUITE = [str(Path(__file__).parent)]
 """Folders of code that is ours."""

@@ -17,9 +17,10 @@ from lineage_conformance import blame, suspects
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle, Loop
 from lineage_conformance.kinds.saver.program import Program
-from lineage_conformance.kinds.saver.session import Declared, Diff, Session, Trace
+from lineage_conformance.kinds.saver.session import Declared, Session
 from lineage_conformance.law import Law, Verdict
 from lineage_conformance.shrink import shrink
+from lineage_conformance.trace import Diff, Trace
 from lineage_conformance.witness import Witness, embeds, key, sentence, shown, signature
 
 EXAMPLES = {"quick": 0, "default": 25, "deep": 1000}

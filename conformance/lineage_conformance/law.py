@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lineage_conformance import contract, corpus, kinds
 from lineage_conformance.kinds.saver.program import Program
-from lineage_conformance.kinds.saver.session import Diff, Trace
+from lineage_conformance.trace import Diff, Trace
 
 if TYPE_CHECKING:
     from lineage_conformance.bench import Bench

@@ -45,9 +45,9 @@ def shrink(
     case: Any, still: Callable[[Any], bool], limit: int = LIMIT, seconds: float = SECONDS
 ) -> Any:
     """The smallest case found for which `still` answers True (it does for `case`)."""
-    small = _descend(case, lambda c: c.smaller(), still, limit, seconds)
-    if type(small) is not Program:
-        return small
+    if not isinstance(case, Program):
+        return _descend(case, lambda c: c.smaller(), still, limit, seconds)
+    small = _descend(case, smaller_programs, still, limit, seconds)
     # A large program may have spent the budget before its values were looked at.
     small = _descend(small, smaller_programs, still, TIDY, seconds)
     return _descend(small, witness.tidier, still, TIDY, seconds)

@@ -19,9 +19,9 @@ from lineage_conformance import made, zoo
 from lineage_conformance.handles import Face
 from lineage_conformance.kinds.saver.program import OPS, Op, Program, Put, Writes, default_of
 from lineage_conformance.kinds.saver.recorder import Recording
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Law
 from lineage_conformance.shrink import shrink
+from lineage_conformance.trace import Diff
 from lineage_conformance.witness import key, shown
 
 if TYPE_CHECKING:

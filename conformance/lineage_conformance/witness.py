@@ -19,7 +19,7 @@ from typing import Any
 from lineage_conformance import contract, needs
 from lineage_conformance.canon import ABSENT
 from lineage_conformance.kinds.saver.program import Op, Program, Put, Writes, walk
-from lineage_conformance.kinds.saver.session import Diff
+from lineage_conformance.trace import Diff
 
 
 @dataclass

@@ -11,13 +11,11 @@ import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon
-
-if TYPE_CHECKING:
-    from lineage_conformance.bench import Bench
-    from lineage_conformance.facts.probe import Probe
+from lineage_conformance.facts.probe import Absent, Probe
 
 GROUPS = (
     "contract", "filtering", "reading", "storing", "text", "serde", "state", "interrupts", "forks", "calls",
@@ -27,10 +25,6 @@ GROUPS = (
 
 ABSENT = "absent: "
 """How the value of something that the installed packages do not have begins."""
-
-
-class Absent(Exception):
-    """The installed packages do not have what a probe asks about. The message says what."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +94,6 @@ def get(id: str) -> Fact:
 
 def observe(item: Fact, bench: Bench) -> Any:
     """The value of a fact on the half of the bench's face, as a canonical tree. Never raises an `Exception`."""
-    from lineage_conformance.facts.probe import Probe
-
     try:
         return canon(item.probe(Probe(bench)))
     except Absent as absent:

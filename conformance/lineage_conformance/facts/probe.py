@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lineage_conformance.bench import Bench
-from lineage_conformance.facts import Absent
 from lineage_conformance.handles import Half
 
 _inside: contextvars.ContextVar[bool] = contextvars.ContextVar("lineage_fact_inside", default=False)
+
+
+class Absent(Exception):
+    """The installed packages do not have what a probe asks about. The message says what."""
 
 
 class Probe:

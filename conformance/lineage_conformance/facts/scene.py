@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lineage_conformance.facts import Absent
-from lineage_conformance.facts.probe import Probe
+from lineage_conformance.facts.probe import Absent, Probe
 from lineage_conformance.graphs import Gates, Life, Shape, watched
 
 

@@ -28,8 +28,8 @@ from lineage_conformance.kinds.saver.program import (
     Put,
     Writes,
 )  # fmt: skip
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.trace import Diff
 from pytest_lineage.run import others
 from pytest_lineage.run.opening import MAKE_IT_ASYNC, is_async, of_a_loop
 from pytest_lineage.targets import SKIPPED, Target, TargetError

@@ -11,7 +11,7 @@ from lineage_conformance.agent import ToolFailed
 from lineage_conformance.bench import Bench
 from lineage_conformance.graphs.gates import Gates
 from lineage_conformance.kinds.answer.case import LIMIT, AnswerCase, Content
-from lineage_conformance.kinds.saver.session import Diff
+from lineage_conformance.trace import Diff
 
 
 class Scene:

@@ -22,9 +22,9 @@ from lineage_conformance.canon import canon
 from lineage_conformance.kinds.branching.agent import Agent, script
 from lineage_conformance.kinds.branching.case import Move, Tale
 from lineage_conformance.kinds.branching.protocol import DEPTH
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.raised import Raised, Unlike, guarded, unlike
 from lineage_conformance.returned import shaped
+from lineage_conformance.trace import Diff
 
 Future = concurrent.futures.Future[Any]
 Check = Callable[["Stage", Tale], Iterator[Diff]]

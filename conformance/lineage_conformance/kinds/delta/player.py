@@ -13,9 +13,9 @@ from lineage_conformance.canon import canon
 from lineage_conformance.contract import base_saver
 from lineage_conformance.kinds.delta.case import Act, History
 from lineage_conformance.kinds.delta.values import become, fit, new_bytes, own, shorter
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.raised import Raised, Unlike, guarded, unlike
 from lineage_conformance.returned import shaped
+from lineage_conformance.trace import Diff
 
 Key = tuple[str, str, int]
 

@@ -14,8 +14,8 @@ from lineage_conformance.canon import canon
 from lineage_conformance.graphs.shape import owner
 from lineage_conformance.kinds.graph.player import Seen, play
 from lineage_conformance.kinds.graph.scenario import RUNS, Scenario
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Law, Level, law
+from lineage_conformance.trace import Diff
 
 Story = list[Seen]
 Rule = Callable[[Scenario, Story], Iterable[Diff]]

@@ -12,9 +12,9 @@ from lineage_conformance.agent import Agent, Plan
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import ABSENT, canon
 from lineage_conformance.kinds.rollback.case import LIMIT, TurnCase
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.raised import Unlike
 from lineage_conformance.returned import shaped
+from lineage_conformance.trace import Diff
 
 
 class Live:

@@ -11,16 +11,34 @@ import contextvars
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from lineage_conformance import contract
 from lineage_conformance.handles import BASIC, OPTIONAL, Half
-
-if TYPE_CHECKING:
-    from lineage_conformance.kinds.saver.recorder import Recording
+from lineage_conformance.kinds.saver.written import Call
 
 METHODS = (*BASIC, *OPTIONAL)
 """Methods that are recorded, with their async twins. Others (`get`) call these."""
+
+
+class Tape(Protocol):
+    """What is told of the calls."""
+
+    def begin(self, method: str, half: Half, given: dict[str, Any]) -> Call | None:
+        """A call that begins; None if it is not to be told of."""
+
+    def show(self, call: Call, made: Any) -> None:
+        """What a read gave."""
+
+    def add(self, call: Call) -> None:
+        """The call takes its place in the order."""
+
+    def end(self, call: Call, given: dict[str, Any], error: BaseException | None = None) -> None:
+        """The call is over, or raised `error`."""
+
+    def close(self, given: dict[str, Any]) -> None:
+        """The call with these arguments is over."""
+
 
 Fits = list[inspect.Signature]
 
@@ -41,7 +59,7 @@ def _within() -> Iterator[None]:
         _inside.reset(token)
 
 
-def subclass(plain: type[Any], saver: Any, tape: Recording) -> type[Any]:
+def subclass(plain: type[Any], saver: Any, tape: Tape) -> type[Any]:
     """A subclass of a saver's class that tells `tape` of every call on a method that the class has itself."""
     body: dict[str, Any] = {
         "__slots__": (),
@@ -89,7 +107,7 @@ def _given(signatures: Fits, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     return dict(kwargs)
 
 
-def _sync(own: Any, method: str, half: Half, fits: Fits, tape: Recording) -> Callable[..., Any]:
+def _sync(own: Any, method: str, half: Half, fits: Fits, tape: Tape) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = _given(fits, args, kwargs)
         this = tape.begin(method, half, given)
@@ -109,7 +127,7 @@ def _sync(own: Any, method: str, half: Half, fits: Fits, tape: Recording) -> Cal
     return call
 
 
-def _async(own: Any, method: str, half: Half, fits: Fits, tape: Recording) -> Callable[..., Any]:
+def _async(own: Any, method: str, half: Half, fits: Fits, tape: Tape) -> Callable[..., Any]:
     async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = _given(fits, args, kwargs)
         this = tape.begin(method, half, given)
@@ -129,7 +147,7 @@ def _async(own: Any, method: str, half: Half, fits: Fits, tape: Recording) -> Ca
     return call
 
 
-def _rows(own: Any, method: str, half: Half, fits: Fits, tape: Recording) -> Callable[..., Any]:
+def _rows(own: Any, method: str, half: Half, fits: Fits, tape: Tape) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         given = _given(fits, args, kwargs)
         this = tape.begin(method, half, given)
@@ -162,7 +180,7 @@ def _rows(own: Any, method: str, half: Half, fits: Fits, tape: Recording) -> Cal
     return call
 
 
-def _arows(own: Any, method: str, half: Half, fits: Fits, tape: Recording) -> Callable[..., Any]:
+def _arows(own: Any, method: str, half: Half, fits: Fits, tape: Tape) -> Callable[..., Any]:
     async def call(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         given = _given(fits, args, kwargs)
         this = tape.begin(method, half, given)

@@ -260,12 +260,6 @@ class Program:
             raise ValueError("a program needs a list 'ops'")
         return cls(tuple(op_from_json(item) for item in ops), str(data.get("origin", "")))
 
-    def smaller(self) -> Iterator[Program]:
-        """Valid programs that are simpler by one step, the boldest first."""
-        from lineage_conformance import shrink
-
-        return shrink.smaller_programs(self)
-
     def walk(self) -> Iterator[Op]:
         """Every operation, nested ones included."""
         yield from walk(self.ops)

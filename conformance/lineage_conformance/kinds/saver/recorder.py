@@ -18,31 +18,13 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_conformance.handles import Half
-from lineage_conformance.kinds.saver import interpose, written
+from lineage_conformance.kinds.saver import interpose, transcript, written
 from lineage_conformance.kinds.saver.program import Program
-from lineage_conformance.kinds.saver.session import Diff
-
-
-@dataclass
-class Call:
-    """One call: what was asked, as data (see `written`), and how it ended."""
-
-    method: str
-    """The name without the ``a`` of an async method; ``reopen`` where the store was opened again."""
-    half: Half
-    asked: dict[str, Any]
-    ended: str = "returned"
-    """``returned``, ``raised``, ``cancelled``, or ``left`` for a listing that was not read to its end."""
-    error: str = ""
-    """``Type: message`` of what was raised."""
-    shown: list[dict[str, Any]] = field(default_factory=list)
-    """The checkpoint tuples that a read gave, as data."""
-    placed: bool = False
-    """Whether the call has its place in the order."""
+from lineage_conformance.kinds.saver.written import Call
+from lineage_conformance.trace import Diff
 
 
 class Recording:
@@ -83,8 +65,6 @@ class Recording:
 
     def program(self, origin: str = "") -> Program:
         """The calls as a program of saver operations; what it cannot express is added to `notes`."""
-        from lineage_conformance.kinds.saver import transcript
-
         with self._lock:
             calls = list(self.calls)
         made, raised = transcript.program(calls, self.note, origin)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_conformance import compare, contract, needs, observe, zoo
 from lineage_conformance.canon import Difference, canon, differences
-from lineage_conformance.handles import Face, Handle, halves
+from lineage_conformance.handles import Face, Half, Handle, halves
 from lineage_conformance.kinds.saver import together
 from lineage_conformance.kinds.saver.model import Model, name
 from lineage_conformance.kinds.saver.oracle import Change, Oracle
@@ -35,38 +34,9 @@ from lineage_conformance.kinds.saver.program import (
     Writes,
 )  # fmt: skip
 from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.trace import Diff, Trace
 
 _numbers = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Diff:
-    """One place where a saver and the model differ, and the operation that showed it."""
-
-    op: int
-    kind: str
-    path: tuple[str, ...]
-    expected: Any
-    got: Any
-
-    @property
-    def where(self) -> str:
-        """``get:metadata.step``, the text that a law's lens is matched against."""
-        return f"{self.kind}:{'.'.join(self.path)}"
-
-
-@dataclass
-class Trace:
-    """What one run of a program showed."""
-
-    diffs: list[Diff] = field(default_factory=list)
-    refused: list[tuple[int, str]] = field(default_factory=list)
-    seen: Counter[str] = field(default_factory=Counter)
-    """How often each field was compared, as ``get:metadata``: what could have differed."""
-    cut: str = ""
-    """What the target raised, so that the case could not be played to its end; empty: it could."""
-    lacks: str = ""
-    """What is not there, so that the case could not be played at all."""
 
 
 @dataclass(frozen=True)
@@ -424,8 +394,64 @@ class Session:
     def _vanish(self, op: Vanish) -> None:
         zoo.vanish()
 
+    # -- operations at once ------------------------------------------------------------------------
+
     def _together(self, op: Together) -> None:
-        together.run(self, op)
+        """Run the branches at once; afterwards the model runs them one by one."""
+        calls = [self._prepared(inner) for inner in op.ops]
+        errors = together.at_once(self.handle(0).loop, self.writer, calls)
+        for inner, error in zip(op.ops, errors, strict=False):
+            if error is not None:
+                self.failed(inner, Raised(error))
+            else:
+                self._applied(inner)
 
     def _own_loop(self, op: OwnLoop) -> None:
-        together.run_in_own_loop(self, op)
+        """A sync call inside the saver's own loop answers or refuses; it must not hang."""
+        loop = self.handle(0).loop
+        for inner in op.ops:
+            work = functools.partial(self._prepared(inner), "sync")
+            try:
+                guarded(functools.partial(loop.call, work))
+            except Raised as raised:
+                self.trace.refused.append((self.at, str(raised)))
+            else:
+                self._applied(inner)
+
+    def _prepared(self, op: Op) -> together.Call:
+        """The call of a writing operation with its arguments made, ready to be let go."""
+        args: tuple[Any, ...]
+        if isinstance(op, Put):
+            handle = self.handle(op.handle)
+            values, versions, new = self.channels(op, handle)
+            config = self.config(op, op.parent)
+            args = (config, self.checkpoint(op, values, versions), self.metadata(op), new)
+            self.state[op.thread, op.ns, op.id] = (values, versions)
+            method = "put"
+        elif isinstance(op, Writes):
+            handle = self.handle(op.handle)
+            items = [(channel, zoo.build(value)) for channel, value in op.items]
+            args, method = (self.config(op, op.id), items, op.task), "put_writes"
+        else:
+            assert isinstance(op, DeleteThread), "only writing operations run together"
+            handle = self.handle(op.handle)
+            args, method = (self.thread(op.thread),), "delete_thread"
+        saver = handle.saver
+
+        def call(half: Half) -> Any:
+            return getattr(saver, method if half == "sync" else "a" + method)(*args)
+
+        return call
+
+    def _applied(self, op: Op) -> None:
+        """Let the model do what the saver has done."""
+        if isinstance(op, Put):
+            values, versions = self.state[op.thread, op.ns, op.id]
+            checkpoint = self.checkpoint(op, values, versions)
+            self.model.put(self.oracle_config(op), checkpoint, self.metadata(op))
+        elif isinstance(op, Writes):
+            key = (self.thread(op.thread), op.ns, self.id(op.id))
+            items = [(channel, zoo.build(value)) for channel, value in op.items]
+            self.model.put_writes(key, op.task, items, "")
+        elif isinstance(op, DeleteThread):
+            self.model.delete_thread(self.thread(op.thread))

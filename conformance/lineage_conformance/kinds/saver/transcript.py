@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lineage_conformance import contract, made
 from lineage_conformance.canon import same
@@ -29,9 +29,7 @@ from lineage_conformance.kinds.saver.program import (
     Reopen,
     Writes,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from lineage_conformance.kinds.saver.recorder import Call
+from lineage_conformance.kinds.saver.written import Call
 
 Place = tuple[str, str]
 _NONCE = re.compile(r"[0-9a-f]{12,16}-(?=.)")

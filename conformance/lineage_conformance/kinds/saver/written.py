@@ -7,12 +7,32 @@ versions stay what they are; `transcript` gives them numbers when all are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_conformance.encoding import Note, encode
+from lineage_conformance.handles import Half
 
 _NAMES = ("thread_id", "checkpoint_ns", "checkpoint_id")
 _RECORD = ("id", "ts", "channel_values", "channel_versions", "versions_seen")
+
+
+@dataclass
+class Call:
+    """One call: what was asked, as data, and how it ended."""
+
+    method: str
+    """The name without the ``a`` of an async method; ``reopen`` where the store was opened again."""
+    half: Half
+    asked: dict[str, Any]
+    ended: str = "returned"
+    """``returned``, ``raised``, ``cancelled``, or ``left`` for a listing that was not read to its end."""
+    error: str = ""
+    """``Type: message`` of what was raised."""
+    shown: list[dict[str, Any]] = field(default_factory=list)
+    """The checkpoint tuples that a read gave, as data."""
+    placed: bool = False
+    """Whether the call has its place in the order."""
 
 
 def asked(method: str, given: Mapping[str, Any], note: Note) -> dict[str, Any]:

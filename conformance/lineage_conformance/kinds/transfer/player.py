@@ -11,11 +11,11 @@ from functools import wraps
 from typing import Any
 
 from lineage_conformance.bench import Bench
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.kinds.transfer.case import NAMES, History, Step
 from lineage_conformance.kinds.transfer.runs import Runs
 from lineage_conformance.kinds.transfer.view import Piece, Refusal, Thread, Transfer
 from lineage_conformance.raised import Raised, unlike
+from lineage_conformance.trace import Diff
 
 Check = Callable[["Play", History], Iterator[Diff]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.kinds.transfer.stage import Stage, plain
 from lineage_conformance.kinds.transfer.view import Piece, Thread, Transfer
+from lineage_conformance.trace import Diff
 
 
 class Records(Stage):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance.bench import Bench
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.kinds.transfer.case import Step
 from lineage_conformance.kinds.transfer.recorded import Records
 from lineage_conformance.kinds.transfer.view import Plan, Thread
 from lineage_conformance.raised import Raised
+from lineage_conformance.trace import Diff
 
 
 class Runs(Records):

@@ -7,13 +7,13 @@ from typing import Any
 
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.kinds.transfer.case import NAMES, Step
 from lineage_conformance.kinds.transfer.fakes import ABILITIES, Call, Fake, World
 from lineage_conformance.kinds.transfer.model import Model
 from lineage_conformance.kinds.transfer.view import Piece, Plan, Run, Thread, Transfer
 from lineage_conformance.raised import Raised, Unlike, guarded
 from lineage_conformance.returned import shaped
+from lineage_conformance.trace import Diff
 
 
 class Stage:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from lineage_conformance.bench import Bench
 from lineage_conformance.kinds.answer.case import AnswerCase
 from lineage_conformance.kinds.answer.player import Scene, check, guarded
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake, law
+from lineage_conformance.trace import Diff
 
 CONTRACT = "kinds.answer.protocol: "
 SHOWN = "data loss: what is shown as the final answer is what the user acts on"

@@ -18,8 +18,8 @@ from lineage_conformance.kinds.branching.case import (
     tale,
 )
 from lineage_conformance.kinds.branching.player import Line, Stage, staged
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake, law
+from lineage_conformance.trace import Diff
 
 branching = functools.partial(
     law, kind="branching", decode=Tale.from_json, focus="branching", faces=("sync", "async")

@@ -9,8 +9,8 @@ from lineage_conformance.canon import canon
 from lineage_conformance.kinds.branching.case import FURNISHED, Move, Tale, tale
 from lineage_conformance.kinds.branching.laws.branching import branching
 from lineage_conformance.kinds.branching.player import Stage, staged
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 
 def _leaves(tree: Any) -> int:

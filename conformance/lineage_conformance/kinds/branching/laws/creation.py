@@ -12,9 +12,9 @@ from lineage_conformance.kinds.branching.case import FURNISHED, Move, Tale, tale
 from lineage_conformance.kinds.branching.laws.branching import DATA, branching
 from lineage_conformance.kinds.branching.player import Future, Line, Stage, staged
 from lineage_conformance.kinds.branching.protocol import PHASES
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
 from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.trace import Diff
 
 WHOLE = "data: a branch that can be opened is complete, whatever stopped its creation"
 

@@ -9,8 +9,8 @@ from lineage_conformance.kinds.branching.case import FURNISHED, PLAIN, Move, Tal
 from lineage_conformance.kinds.branching.laws.branching import branching
 from lineage_conformance.kinds.branching.player import Line, Stage, staged
 from lineage_conformance.kinds.branching.protocol import DEPTH
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 AS_OF = "contract: a branch has the workspace that its source had after that turn"
 

@@ -9,8 +9,8 @@ from typing import Any
 from lineage_conformance.bench import Bench
 from lineage_conformance.kinds.delta.case import Act, History
 from lineage_conformance.kinds.delta.player import Play
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake, law
+from lineage_conformance.trace import Diff
 
 DATA = "data: a conversation that is rebuilt wrongly is lost, and the next step computes with another one"
 OWNER = (

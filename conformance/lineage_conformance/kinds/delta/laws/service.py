@@ -24,9 +24,9 @@ from lineage_conformance.kinds.delta.laws.delta_blobs import (
     line,
 )
 from lineage_conformance.kinds.delta.player import Play
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
 from lineage_conformance.raised import Raised
+from lineage_conformance.trace import Diff
 
 
 @blobs(

@@ -26,8 +26,8 @@ from lineage_conformance.kinds.graph.scenario import (
     scenario,
     update,
 )
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Law, Level, Stake
+from lineage_conformance.trace import Diff
 
 SOURCE = (
     "DeltaChannel: applying two batches of writes one after the other gives what both at once give; "

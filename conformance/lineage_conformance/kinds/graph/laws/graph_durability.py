@@ -28,8 +28,8 @@ from lineage_conformance.kinds.graph.scenario import (
     invoke,
     scenario,
 )
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 MODE = (
     "langgraph durability: sync stores before the next step starts, async while it runs, "

@@ -8,8 +8,8 @@ from lineage_conformance.bench import Bench
 from lineage_conformance.graphs.shape import Shape, Tool, tools
 from lineage_conformance.kinds.graph.rules import Story, differ, graph_law, told, unharmed
 from lineage_conformance.kinds.graph.scenario import Act, Scenario, go_on, invoke, scenario, update
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 EARLIER = (
     "engine: a run continues from one checkpoint and the writes stored on it, and from nothing else"

@@ -27,8 +27,8 @@ from lineage_conformance.kinds.graph.scenario import (
     invoke,
     scenario,
 )  # fmt: skip
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 IDS = "Interrupt.id: the ID of the interrupt, can be used to resume the interrupt directly"
 TWICE = (Tool("a", ("ask", "ask")),)

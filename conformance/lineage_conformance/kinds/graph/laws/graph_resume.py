@@ -24,8 +24,8 @@ from lineage_conformance.kinds.graph.scenario import (
     invoke,
     scenario,
 )
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 ENGINE = "engine: pending writes of a step stand for its finished tasks, which are not run again"
 SAME = "engine: a step is committed when all its tasks have finished, whoever ran them and when"

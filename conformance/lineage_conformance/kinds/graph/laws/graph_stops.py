@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from lineage_conformance.graphs.shape import Shape, Tool, tools
 from lineage_conformance.kinds.graph.rules import Story, differ, finishes, graph_law
 from lineage_conformance.kinds.graph.scenario import Scenario, go_on, invoke, scenario
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 LINE = Shape(tools(2), "line")
 AT_PUT = ("put:2",)

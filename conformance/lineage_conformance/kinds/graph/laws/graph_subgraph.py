@@ -23,8 +23,8 @@ from lineage_conformance.kinds.graph.scenario import (
     scenario,
     update,
 )
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 WORK = (Tool("a"), Tool("b", ("ask",)))
 INSIDE = Shape(WORK, "line", child="shared")

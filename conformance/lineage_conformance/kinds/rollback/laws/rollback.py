@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from lineage_conformance.kinds.rollback.case import DURABILITIES, ENDS, POINTS, TurnCase
 from lineage_conformance.kinds.rollback.player import Play, played
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake, law
+from lineage_conformance.trace import Diff
 
 ENGINE = ("langgraph>=0.6",)
 MODEL = "what the model is given: whatever is left on the thread is part of the next prompt"

@@ -9,8 +9,8 @@ from lineage_conformance.agent import Plan
 from lineage_conformance.kinds.rollback.case import DURABILITIES, TurnCase
 from lineage_conformance.kinds.rollback.laws.rollback import ENGINE
 from lineage_conformance.kinds.rollback.player import Play, played, raised
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake, law
+from lineage_conformance.trace import Diff
 
 CONTRACT = "kinds.rollback.protocol.Rollback."
 BUSY = 0.3

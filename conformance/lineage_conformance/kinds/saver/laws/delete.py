@@ -13,8 +13,8 @@ from lineage_conformance.kinds.saver.program import (
     Writes,
     program,
 )
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake, law
+from lineage_conformance.trace import Diff
 
 ALL_GONE = "BaseCheckpointSaver.delete_thread: deletes all checkpoints and writes of the thread id"
 NEEDS = ("delete_thread",)

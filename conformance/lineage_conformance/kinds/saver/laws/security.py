@@ -13,8 +13,8 @@ from lineage_conformance.kinds.saver.program import (
     Writes,
     program,
 )
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.law import Level, Stake, law
+from lineage_conformance.trace import Diff
 
 THREAD = (
     "list lists what matches its config: rows of a thread that was not named are another user's"

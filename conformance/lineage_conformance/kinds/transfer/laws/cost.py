@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.kinds.transfer.case import History, Step, text
 from lineage_conformance.kinds.transfer.laws.transfer import CARRIED_OUT, SOURCE, lens, transfer
 from lineage_conformance.kinds.transfer.player import Play, played
 from lineage_conformance.kinds.transfer.view import Thread
 from lineage_conformance.law import Level, Stake
+from lineage_conformance.trace import Diff
 
 LENGTHS = (3, 12)
 """How many runs there are before those that are transferred, at least and at most."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lineage_conformance.canon import canon
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.kinds.transfer.case import History, text
 from lineage_conformance.kinds.transfer.fakes import Call
 from lineage_conformance.kinds.transfer.laws.points import HISTORY_LAWS
@@ -18,6 +17,7 @@ from lineage_conformance.kinds.transfer.player import Play, played
 from lineage_conformance.kinds.transfer.view import Thread
 from lineage_conformance.law import Level, Stake
 from lineage_conformance.raised import Raised
+from lineage_conformance.trace import Diff
 
 PATIENCE = 0.04
 """Seconds that one call is held for the other to come as far. One that waits for it comes no further: no error."""

@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lineage_conformance.kinds.saver.session import Diff
 from lineage_conformance.kinds.transfer.case import History, text
 from lineage_conformance.kinds.transfer.player import Play, played
 from lineage_conformance.law import Law, Level, Stake, law
+from lineage_conformance.trace import Diff
 
 SOURCE = "kinds.transfer.protocol: "
 
