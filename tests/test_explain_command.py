@@ -11,10 +11,10 @@ import pytest
 
 from lineage_conformance import kinds, page
 from lineage_conformance import law as laws
-from lineage_conformance import protocols as contracts
+from lineage_conformance.handles import HALVES
+from lineage_conformance.kinds import KINDS
 from lineage_conformance.kinds.transfer import terms as transfer_terms
 from pytest_lineage.cli import main
-from pytest_lineage.targets import KINDS
 
 IDS = [item.id for item in laws.all_laws()]
 TYPES = {
@@ -66,10 +66,11 @@ def test_a_page_prints_every_name_that_it_mentions(
     defined = set(_defined(tree))
     used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     assert used - defined - TYPES - set(vars(builtins)) == set()
-    for protocol in contracts.protocols(kind):
-        for name in (*contracts.required(protocol), *contracts.optional(protocol)):
+    record = kinds.get(kind)
+    for half in HALVES:
+        for name in (*record.required(half), *record.optional(half)):
             assert f"def {name}(" in text
-        for name in contracts.optional(protocol):
+        for name in record.optional(half):
             assert '"""Optional.' in text.partition(f"def {name}(")[2].partition("def ")[0]
     assert "`store.path`" in text
     assert "list(None," in text

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
+from lineage_conformance.protocols import protocols, required
 
 from lineage_conformance import law as laws
 from lineage_conformance import returned as shape
 from lineage_conformance.judge import Judge
 from lineage_conformance.law import Law
-from lineage_conformance.protocols import protocols, required
 from lineage_conformance.raised import Unlike
 
 KINDS = ("transfer", "rollback", "answer", "branching")

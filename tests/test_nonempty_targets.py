@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lineage_conformance.kinds import KINDS
 from pytest_lineage.cli import main
-from pytest_lineage.targets import KINDS
 
 LIVE = '''
 import sqlite3

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from lineage_conformance.kinds import KINDS
 from pytest_lineage.cli import main
-from pytest_lineage.targets import KINDS
 from tests.test_explain_command import said
 
 FULL = '''
@@ -115,11 +115,11 @@ def with_store(store):
 '''
 
 BARE = """
-from lineage_conformance import protocols as contracts
+from lineage_conformance import kinds
 
 
 def stub(kind, answer):
-    sync, awaited = contracts.protocols(kind)
+    record = kinds.get(kind)
 
     def plain(self, *args, **more):
         return answer()
@@ -127,8 +127,8 @@ def stub(kind, answer):
     async def waited(self, *args, **more):
         return answer()
 
-    names = dict.fromkeys(contracts.required(sync), plain)
-    names = {**dict.fromkeys(contracts.required(awaited), waited), **names}
+    names = dict.fromkeys(record.required("sync"), plain)
+    names = {**dict.fromkeys(record.required("async"), waited), **names}
     return lambda store: type("Stub", (), names)()
 
 

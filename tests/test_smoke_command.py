@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from lineage_conformance import kinds
 from lineage_conformance import law as laws
-from pytest_lineage.cli import main, smoke
-from pytest_lineage.targets import KINDS
+from lineage_conformance.kinds import KINDS
+from pytest_lineage.cli import main
 
 HERE = Path(__file__).parent
 
@@ -17,7 +18,7 @@ HERE = Path(__file__).parent
 def test_every_kind_is_tried_by_a_law_of_its_own(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert laws.get(smoke.FIRST_LAWS[kind]).kind == kind
+    assert laws.get(kinds.get(kind).first).kind == kind
     assert main(["smoke", "reference", "--kind", kind]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "and it is empty" in lines[0]

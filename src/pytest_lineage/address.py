@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lineage_conformance import kinds
+
 if TYPE_CHECKING:
     from pytest_lineage.run.options import Options
 
@@ -26,7 +28,7 @@ DEFAULT_LIMIT = 5.0
 def of(text: str, options: Options, path: Sequence[str] = (), node: str = "") -> Address:
     """The address of a target that was opened as `text` with `options`. Files are seen from the current directory."""
     made: Address = {"text": seen(text)}
-    if options.kind != "saver":
+    if options.kind != kinds.USUAL:
         made["kind"] = options.kind
     if options.over:
         made["over"] = seen(options.over)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+from lineage_conformance import kinds
 from pytest_lineage.targets import DEFAULT_OVER, Store, Target, TargetError
 
 
@@ -130,31 +131,27 @@ _FACTORIES: dict[str, tuple[Callable[..., Any], bool]] = {
 NAMES = tuple(_FACTORIES)
 
 
-REFERENCES: dict[str, str] = {
-    "branching": "lineage_reference.branching:make",
-    "rollback": "lineage_reference.rollback:make",
-    "answer": "lineage_reference.final_answer:make",
-    "delta": "lineage_reference.delta:make",
-    "transfer": "lineage_reference.transfer:make",
-}
-"""Kind: the callable in `lineage_reference` that makes the reference from a saver and a store."""
+def references() -> list[str]:
+    """The kinds of which `reference` can be built over any saver."""
+    return [kind.name for kind in kinds.KINDS.values() if kind.reference]
 
 
 def make(name: str, kind: str, over: str = "") -> Target:
     """The built-in target called `name`; `reference` is one of every kind, built over a saver."""
     factory, postgres = _FACTORIES[name]
-    if kind == "saver":
+    record = kinds.get(kind)
+    if record.is_saver:
         if over:
             raise TargetError(
-                "--over goes with a kind that is built on a saver, not with kind saver"
+                f"--over goes with a kind that is built on a saver, not with kind {kind}"
             )
         return Target(factory, name, kind, postgres=postgres)
-    if name != "reference":
-        raise TargetError(f"{name} is a target of kind saver, not {kind}; see --over")
+    if name != "reference" or not record.reference:
+        raise TargetError(f"{name} is a target of kind {kinds.USUAL}, not {kind}; see --over")
     from pytest_lineage.doors import resolve
 
     base = resolve(over or DEFAULT_OVER)
-    module, _, attribute = REFERENCES[kind].partition(":")
+    module, _, attribute = record.reference.partition(":")
 
     def backend(saver: Any, store: Store) -> Any:
         return getattr(_need(module, "all"), attribute)(saver, store)
@@ -164,7 +161,7 @@ def make(name: str, kind: str, over: str = "") -> Target:
 
 def referee(kind: str) -> Callable[[], Any] | None:
     """Makes a fresh strict reference of a kind, for laws that compare; None where there is none."""
-    if kind != "saver":
+    if not kinds.get(kind).is_saver:
         return None
 
     def make() -> Any:

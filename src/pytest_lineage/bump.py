@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lineage_conformance import contract, facts
+from lineage_conformance import contract, facts, kinds
 from pytest_lineage import builtin, fingerprint
 from pytest_lineage.bump_handover import Report, hand_over
 from pytest_lineage.environments import Side, changes
@@ -52,8 +52,8 @@ class Settings:
     def kinds(self) -> list[tuple[str, str, str]]:
         """What is judged by laws, as (kind, target, over)."""
         found = [(self.kind, self.target, self.over)]
-        if self.kind == "saver" and self.references and not self.laws:
-            found += [(kind, "reference", self.target) for kind in builtin.REFERENCES]
+        if kinds.get(self.kind).is_saver and self.references and not self.laws:
+            found += [(kind, "reference", self.target) for kind in builtin.references()]
         return found
 
 
@@ -250,7 +250,7 @@ def _document(report: TargetReport, profile: str, kind: str) -> dict[str, Any]:
 def _behaviour(result: Result, postgres: Postgres, say: Callable[[str], None]) -> None:
     """Everything that one worker per side can be asked: facts of savers, handover, costs."""
     settings = result.settings
-    if settings.kind != "saver":
+    if not kinds.get(settings.kind).is_saver:
         result.handover.reason = "facts and handover are of savers"
         return
     runs = {

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineage_conformance import contract
+from lineage_conformance import contract, kinds
 from lineage_conformance.stacks import Stack
 from pytest_lineage import builtin
 from pytest_lineage.bump import PATIENCE, Shared
@@ -38,11 +38,11 @@ class Settings:
     def runs(self) -> list[tuple[str, str, str]]:
         """What is judged, as (kind, target, over)."""
         found = [(self.kind, target, self.over) for target in self.targets]
-        if self.kind == "saver" and self.references and not self.laws:
+        if kinds.get(self.kind).is_saver and self.references and not self.laws:
             found += [
                 (kind, "reference", target)
                 for target in self.targets
-                for kind in builtin.REFERENCES
+                for kind in builtin.references()
             ]
         return found
 
@@ -137,7 +137,7 @@ def _judged(
         report = engine.check(target, options, postgres)
         if over and report.name == target:
             report.name = f"{target} over {over}"
-        if kind != "saver" and kind not in report.name:
+        if kind != kinds.USUAL and kind not in report.name:
             report.name = f"{kind} {report.name}"
             for row in report.rows:
                 row.target = report.name

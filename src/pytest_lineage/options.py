@@ -209,9 +209,9 @@ def _words(option: Option, raw: Any, name: str, source: str, config: pytest.Conf
 def _choice(option: Option, raw: Any, name: str, source: str, config: pytest.Config) -> Any:
     choices = option.choices
     if option.name == "kind":
-        from pytest_lineage.targets import KINDS
+        from lineage_conformance.kinds import KINDS
 
-        choices = KINDS
+        choices = tuple(KINDS)
     if raw not in choices:
         raise pytest.UsageError(f"{name}: {raw!r} is none of {', '.join(choices)}")
     return raw

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-KINDS = ("saver", "branching", "delta", "rollback", "answer", "transfer")
-"""Kinds of target that this version has laws for."""
+from lineage_conformance import kinds
 
 DEFAULT_OVER = "memory"
 """The saver under a built-in reference of another kind, where ``--over`` names none."""
@@ -64,7 +63,7 @@ class Target:
 
     factory: Callable[..., Any]
     name: str
-    kind: str = "saver"
+    kind: str = kinds.USUAL
     limits: Mapping[str, str] = field(default_factory=dict)
     unsupported: Mapping[str, str] = field(default_factory=dict)
     postgres: bool = False
@@ -82,7 +81,7 @@ class Target:
 
 def target(
     name: str,
-    kind: str = "saver",
+    kind: str = kinds.USUAL,
     *,
     limits: Mapping[str, str] | None = None,
     unsupported: Mapping[str, str] | None = None,
@@ -121,7 +120,7 @@ def _known(what: str, given: Mapping[str, Any], known: Any) -> None:
             raise TargetError(f"{what} {key!r} needs a reason: reports show it")
 
 
-def adopt(found: Any, name: str, kind: str = "saver") -> Target:
+def adopt(found: Any, name: str, kind: str = kinds.USUAL) -> Target:
     """Take what a door found (a `Target`, a peer suite's object, a factory, a saver) as a target."""
     if isinstance(found, Target):
         return found

@@ -16,8 +16,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from lineage_conformance.kinds import KINDS, USUAL
 from pytest_lineage.cli.common import UsageError, add_format, note, writable
-from pytest_lineage.targets import KINDS
 
 EPILOG = """\
 exit codes: 0 no regression; 1 a regression: a law that held is broken, a target can no longer be used, a
@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "wanted", nargs="*", metavar="REQUIREMENT", help="what to upgrade to, as pip takes it"
     )
     parser.add_argument("--target", required=True, metavar="TARGET", help="what is compared")
-    parser.add_argument("--kind", choices=KINDS, default="saver", help="kind of target")
+    parser.add_argument("--kind", choices=KINDS, default=USUAL, help="kind of target")
     parser.add_argument("--over", default="", metavar="TARGET",
                         help="with a kind that is built on a saver: the saver under `reference`")  # fmt: skip
     parser.add_argument("--from", dest="old", default="installed", metavar="STACK",

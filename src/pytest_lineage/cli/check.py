@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lineage_conformance.kinds import KINDS, USUAL
 from pytest_lineage.cli import signals
 from pytest_lineage.cli.common import UsageError, add_format, add_verbose, choose, note, writable
 from pytest_lineage.run import engine
 from pytest_lineage.run.rows import USAGE, TargetReport, exit_code
-from pytest_lineage.targets import KINDS
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="what to check")
-    parser.add_argument("--kind", choices=KINDS, default="saver", help="kind of target")
+    parser.add_argument("--kind", choices=KINDS, default=USUAL, help="kind of target")
     parser.add_argument(
         "--over", default="", metavar="TARGET",
         help="with a kind that is built on a saver: the saver under `reference`",

@@ -15,7 +15,8 @@ from typing import Any
 
 from lineage_conformance import kinds
 from lineage_conformance import law as laws
-from lineage_conformance import protocols as contracts
+from lineage_conformance.handles import HALVES
+from lineage_conformance.kinds import KINDS
 from lineage_conformance.kinds.graph.scenario import Scenario
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.law import Law
@@ -24,7 +25,6 @@ from pytest_lineage.cli.common import UsageError, add_format
 from pytest_lineage.cli.laws import as_json
 from pytest_lineage.report.evidence import steps
 from pytest_lineage.report.style import Style
-from pytest_lineage.targets import KINDS
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,12 +114,10 @@ def protocol(kind: str) -> str:
 
 
 def _kind_as_json(kind: str) -> str:
-    sync, awaited = contracts.protocols(kind)
-    made = {
-        "kind": kind,
-        "sync": {"required": contracts.required(sync), "optional": contracts.optional(sync)},
-        "async": {"required": contracts.required(awaited), "optional": contracts.optional(awaited)},
-        "page": page(kinds.get(kind)),
-        "laws": [item.id for item in laws.all_laws(kind)],
-    }
+    record = kinds.get(kind)
+    made: dict[str, Any] = {"kind": kind}
+    for half in HALVES:
+        made[half] = {"required": record.required(half), "optional": record.optional(half)}
+    made["page"] = page(record)
+    made["laws"] = [item.id for item in laws.all_laws(kind)]
     return json.dumps(made, indent=2)

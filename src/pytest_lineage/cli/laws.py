@@ -8,9 +8,9 @@ import shutil
 import textwrap
 from typing import Any
 
+from lineage_conformance.kinds import KINDS, USUAL
 from lineage_conformance.law import Law
 from pytest_lineage.cli.common import add_format, choose
-from pytest_lineage.targets import KINDS
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "patterns", nargs="*", metavar="GLOB", help="ids, groups or globs; none: all"
     )
-    parser.add_argument("--kind", choices=KINDS, default="saver")
+    parser.add_argument("--kind", choices=KINDS, default=USUAL)
     parser.add_argument("--level", choices=["MUST", "SHOULD", "MAY"], help="only this level")
     add_format(parser, "pretty", "json", "markdown")
 

@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lineage_conformance.kinds import KINDS, USUAL
 from pytest_lineage.cli.common import UsageError, add_format, note, writable
-from pytest_lineage.targets import KINDS
 
 EPILOG = """\
 exit codes: 0 every stack is good; 1 a MUST is broken or hangs in one; 2 wrong usage, or a stack that cannot be
@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--target", action="append", default=[], metavar="TARGET",
                         help="what to check (repeatable)")  # fmt: skip
-    parser.add_argument("--kind", choices=KINDS, default="saver", help="kind of target")
+    parser.add_argument("--kind", choices=KINDS, default=USUAL, help="kind of target")
     parser.add_argument("--over", default="", metavar="TARGET",
                         help="with a kind that is built on a saver: the saver under `reference`")  # fmt: skip
     parser.add_argument("--no-references", action="store_true",

@@ -9,27 +9,17 @@ from __future__ import annotations
 
 import argparse
 
+from lineage_conformance import kinds
 from lineage_conformance import law as laws
-from lineage_conformance import protocols as contracts
+from lineage_conformance.kinds import KINDS, USUAL
 from pytest_lineage.cli.common import note
 from pytest_lineage.run.engine import Options, SuiteFault, TargetRun, Unusable, default_path
-from pytest_lineage.targets import KINDS
-
-FIRST_LAWS = {
-    "saver": "put.is-readable",
-    "branching": "branching.messages-equal-prefix",
-    "delta": "delta_blobs.shadow-leaves-reads",
-    "rollback": "rollback.restores-messages",
-    "answer": "answer.is-the-last-text",
-    "transfer": "transfer.commands-are-carried-out",
-}
-"""Kind: the law that shows whether the plainest use of it works."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("targets", nargs="+", metavar="TARGET")
-    parser.add_argument("--kind", choices=KINDS, default="saver")
+    parser.add_argument("--kind", choices=KINDS, default=USUAL)
     parser.add_argument(
         "--over", default="", metavar="TARGET",
         help="with a kind that is built on a saver: the saver under `reference`",
@@ -59,7 +49,8 @@ def _smoke(text: str, options: argparse.Namespace) -> int:
         print(f"  faces: {', '.join(about['faces'])}")
         for face, reason in about["absent"].items():
             print(f"  no {face}: {' '.join(reason.split())}")
-        optional = contracts.optional(contracts.protocols(options.kind)[0])
+        kind = kinds.get(options.kind)
+        optional = kind.optional("sync")
         for half, missing in about["capabilities"].items():
             have = [name for name in optional if name not in missing]
             if optional and not about["absent"].get(half):
@@ -69,8 +60,8 @@ def _smoke(text: str, options: argparse.Namespace) -> int:
         if about.get("postgres"):
             print(f"  {about['postgres']}")
         code = 0
-        law = laws.get(FIRST_LAWS[options.kind])
-        what = "one checkpoint put and read" if options.kind == "saver" else law.id
+        law = laws.get(kind.first)
+        what = kind.shows or law.id
         for face in about["faces"]:
             row = target.judge(law, face)
             print(f"  {what}, {face}: {row.verdict} {' '.join(row.reason.split())}".rstrip())

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lineage_conformance import kinds
 from pytest_lineage import address
 from pytest_lineage.report import roots
 from pytest_lineage.report.roots import BAD, LEVELS, Row
@@ -61,8 +62,8 @@ def _address(document: Mapping[str, Any], row: Row) -> Mapping[str, Any]:
         if target["name"] == row["target"] and target.get("address"):
             found: Mapping[str, Any] = target["address"]
             return found
-    kind = document.get("kind", "saver")  # a report of an older version
-    return {"text": row["target"], **({"kind": kind} if kind != "saver" else {})}
+    kind = document.get("kind", kinds.USUAL)  # a report of an older version
+    return {"text": row["target"], **({"kind": kind} if kind != kinds.USUAL else {})}
 
 
 @dataclass(frozen=True)

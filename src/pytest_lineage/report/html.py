@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from lineage_conformance import kinds
 from pytest_lineage.report import gist, html_failure, html_tables, roots
 from pytest_lineage.report.html_tables import SHOWN, esc, letter
 from pytest_lineage.report.roots import Failure, Row
@@ -77,7 +78,11 @@ def _overall(document: Mapping[str, Any]) -> str:
 
 
 def _head(document: Mapping[str, Any]) -> Iterator[str]:
-    kind = "" if document.get("kind", "saver") == "saver" else f" of kind {esc(document['kind'])}"
+    kind = (
+        ""
+        if document.get("kind", kinds.USUAL) == kinds.USUAL
+        else f" of kind {esc(document['kind'])}"
+    )
     packages = ", ".join(
         f"{esc(name)}&nbsp;{esc(version)}" for name, version in document["versions"].items()
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lineage_conformance import kinds
 from pytest_lineage.report import gist, roots
 from pytest_lineage.report.block import block
 from pytest_lineage.report.style import Style, clip, columns, pad, safe
@@ -80,7 +81,7 @@ def _target(
 
 
 def _heading(document: Mapping[str, Any], target: Mapping[str, Any], style: Style) -> list[str]:
-    kind = "" if document.get("kind", "saver") == "saver" else f" ({document['kind']})"
+    kind = "" if document.get("kind", kinds.USUAL) == kinds.USUAL else f" ({document['kind']})"
     lines = [style.paint(style.rule(safe(clip(target["name"], style.width - 8))), "bold")]
     facts = [safe(target["class"])] if target.get("class") else []
     facts.append(f"profile {safe(document.get('profile', '?'))}{kind}")

@@ -93,8 +93,9 @@ def both(story: Story, pins: Sequence[str] = (), python: str = "") -> tuple[Plan
             Plan("fixed", story.target, pins=story.fixed, python=where, label=f"{story.id} fixed"),
         )
     needs = needed(pins, "memory", True) if pins else ()
-    wrong = Plan("wrong fix", f"{WRONG_FIXES}.{story.fix}", "rollback", "", needs, python)
-    return wrong, Plan("right", f"{WRONG_FIXES}.{story.instead}", "rollback", "", needs, python)
+    kind = law_of(story).kind
+    wrong = Plan("wrong fix", f"{WRONG_FIXES}.{story.fix}", kind, "", needs, python)
+    return wrong, Plan("right", f"{WRONG_FIXES}.{story.instead}", kind, "", needs, python)
 
 
 def here(
@@ -106,10 +107,12 @@ def here(
     any_data: bool = False,
 ) -> Plan:
     """One side: does the fault show on this target, in this environment or in one with these pins?"""
-    kind = "saver" if isinstance(story, Defect) else "rollback"
-    graph = kind != "saver" or law_of(story).group.startswith("graph")
+    law = law_of(story)
+    graph = law.check is not None
     needs = needed(pins, over or target, graph) if pins else ()
-    return Plan("with these pins" if pins else "here", target, kind, over, needs, python, any_data)
+    return Plan(
+        "with these pins" if pins else "here", target, law.kind, over, needs, python, any_data
+    )
 
 
 def needed(pins: Sequence[str], target: str, graph: bool) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lineage_conformance import builder
+from lineage_conformance import builder, kinds
 from pytest_lineage.report.script import ScriptError, opening
 from pytest_lineage.report.script import script as write
 from pytest_lineage.repro.running import WRONG_FIXES, Outcome
@@ -28,7 +28,7 @@ def script(outcome: Outcome) -> tuple[str, str]:
     row = outcome.bad
     if row is None:
         return "", "nothing broke"
-    if outcome.plan.kind != "saver":
+    if not kinds.get(outcome.plan.kind).is_saver:
         return _code(outcome.plan.target), "it is about a whole backend"
     if not outcome.other_python:
         return _written(row.to_json(), outcome.plan.target)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lineage_conformance import kinds
 from lineage_conformance.handles import Handle, Loop
 from lineage_conformance.raised import guarded
 from pytest_lineage.run.folders import fast_folder as _fast_folder
@@ -118,7 +119,7 @@ class Opener:
         made = target.factory(**arguments)
         close: Closer = _nothing
         for _ in range(4):
-            if _is_saver(made) or (target.kind != "saver" and not _is_wrapper(made)):
+            if _is_saver(made) or (not kinds.get(target.kind).is_saver and not _is_wrapper(made)):
                 break
             made, close = self._unwrap(made)
         return self._checked(made, target), close
@@ -150,7 +151,7 @@ class Opener:
     def _checked(self, made: Any, target: Target) -> Any:
         if made is None:
             raise TargetError(f"{target.name}: the factory gave None instead of a {target.kind}")
-        if target.kind == "saver" and not _is_saver(made):
+        if kinds.get(target.kind).is_saver and not _is_saver(made):
             raise TargetError(
                 f"{target.name}: the factory gave {type(made).__name__}, which has neither put "
                 "and get_tuple nor aput and aget_tuple"

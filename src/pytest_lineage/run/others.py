@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance.handles import Half, Handle
-
-BUILDERS = ("rollback", "answer")
-"""Kinds whose `use` calls what it is given with the backend's own checkpointer."""
+from lineage_conformance.kind import Kind
 
 
-def holds_data(handle: Handle, kind: str, under: Any = None) -> bool | None:
+def holds_data(handle: Handle, kind: Kind, under: Any = None) -> bool | None:
     """Whether the target lists a checkpoint; None where nothing could be asked."""
     told: bool | None = None
     for saver in _savers(handle.saver, kind, under):
@@ -27,13 +25,13 @@ def holds_data(handle: Handle, kind: str, under: Any = None) -> bool | None:
     return told
 
 
-def _savers(backend: Any, kind: str, under: Any) -> Iterator[Any]:
+def _savers(backend: Any, kind: Kind, under: Any) -> Iterator[Any]:
     seen = 0
     for saver in (under, getattr(backend, "saver", None), backend):
         if hasattr(saver, "list") or hasattr(saver, "alist"):
             seen += 1
             yield saver
-    if not seen and kind in BUILDERS:
+    if not seen and kind.lends:
         yield from _lent(backend)
 
 

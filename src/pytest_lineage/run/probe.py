@@ -11,9 +11,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lineage_conformance import handles
-from lineage_conformance import protocols as contracts
-from lineage_conformance.handles import Half, Handle
+from lineage_conformance import handles, kinds
+from lineage_conformance.handles import HALVES, Half, Handle
 from lineage_conformance.judge import Stores
 from lineage_conformance.kinds.saver.program import (
     CopyThread,
@@ -34,8 +33,6 @@ from pytest_lineage.run import others
 from pytest_lineage.run.opening import MAKE_IT_ASYNC, is_async, of_a_loop
 from pytest_lineage.targets import SKIPPED, Target, TargetError
 
-HALVES: tuple[Half, Half] = ("sync", "async")
-
 
 class Probe:
     """What is found out about one open target. `beat` is told each probe before it runs."""
@@ -49,7 +46,7 @@ class Probe:
         store: bool,
     ) -> None:
         self._target, self._stores, self._beat, self._assume = target, stores, beat, assume
-        self._takes_store = store
+        self._takes_store, self._kind = store, kinds.get(target.kind)
         self.halves: dict[Half, str] = {}
         """Why a half is absent; empty for one that is there."""
         self.missing: dict[Half, dict[str, str]] = {half: {} for half in HALVES}
@@ -64,7 +61,7 @@ class Probe:
 
         Raises `TargetError` for a target that cannot or must not be used.
         """
-        saver = self._target.kind == "saver"
+        saver = self._kind.is_saver
         try:
             if not allow_nonempty:
                 self._refuse_others_data(handle, under)
@@ -102,14 +99,13 @@ class Probe:
     # -- halves ----------------------------------------------------------------------------------
 
     def _present(self, handle: Handle, half: Half) -> tuple[bool, str]:
-        if self._target.kind == "saver":
+        if self._kind.is_saver:
             there, reason = handles.present(handle, half)
             if there and half == "async" and not is_async(self._target.factory):
                 reason = self._out_of_its_loop(handle)
             return there and not reason, reason
-        protocol = contracts.protocols(self._target.kind)[0 if half == "sync" else 1]
-        missing = [m for m in contracts.required(protocol) if not _has(handle.saver, m)]
-        if not missing and "get_tuple" in vars(contracts.protocols(self._target.kind)[0]):
+        missing = [m for m in self._kind.required(half) if not _has(handle.saver, m)]
+        if not missing and hasattr(self._kind.half("sync"), "get_tuple"):
             # A backend that is a saver too has no half that the saver under it refuses.
             try:
                 handle.call(half, "get_tuple", handles.PROBE)
@@ -167,9 +163,10 @@ class Probe:
 
     def _optional(self, handle: Handle, half: Half) -> Iterator[tuple[str, str]]:
         """Optional methods of another kind's protocol that a backend does not have, with the reason."""
-        plain, awaited = contracts.protocols(self._target.kind)
-        named = set(vars(plain))  # `agent` is the same in both halves, and no twin of a `gent`
-        for name in contracts.optional(plain if half == "sync" else awaited):
+        named = set(
+            vars(self._kind.half("sync"))
+        )  # `agent` is the same in both, and no twin of a `gent`
+        for name in self._kind.optional(half):
             if not _has(handle.saver, name):
                 known = name if name in named else name.removeprefix("a")
                 yield known, f"{name} is not implemented"
@@ -178,11 +175,11 @@ class Probe:
 
     def _refuse_others_data(self, handle: Handle, under: Any) -> None:
         """Nobody's live data is touched: a store that already lists a checkpoint is not ours."""
-        saver, name = self._target.kind == "saver", self._target.name
+        saver, name = self._kind.is_saver, self._target.name
         answers, found = self._asked("empty"), None
         if answers:
             with contextlib.suppress(Raised):
-                found = guarded(lambda: others.holds_data(handle, self._target.kind, under))
+                found = guarded(lambda: others.holds_data(handle, self._kind, under))
         if found:
             raise TargetError(
                 f"{name}: the target already holds checkpoints, and laws delete threads. "

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from lineage_conformance import contract, culprit, facts, needs
+from lineage_conformance import contract, culprit, facts, kinds, needs
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Loop, halves
 from lineage_conformance.judge import Judge, Outcome, Stores
@@ -60,12 +60,12 @@ class Service:
     def __init__(self, start: dict[str, Any], wire: Any, beat: Heartbeat) -> None:
         given = list(start.get("path", []))  # imports resolve as where the target was named
         sys.path[:] = [*given, *(entry for entry in sys.path if entry not in given)]
-        kind, bare = start.get("kind", "saver"), bool(start.get("bare"))
+        kind, bare = start.get("kind", kinds.USUAL), bool(start.get("bare"))
         beat.suite()
         if not bare:
             laws.all_laws(kind)  # what is imported here is none of the target's time
-        if kind in ("rollback", "answer") and not bare:
-            importlib.import_module("langgraph.graph")
+            for module in kinds.get(kind).warm:
+                importlib.import_module(module)
         beat.probe("importing it")
         self.target: Target = resolve(start["target"], kind, start.get("over", ""))
         self.loop = Loop()
@@ -137,7 +137,7 @@ class Service:
 
     def absent(self, face: Face) -> str | None:
         """Why the saver does not have a face; None if it has."""
-        if "->" in face and self.target.kind != "saver":
+        if "->" in face and not kinds.get(self.target.kind).is_saver:
             return f"kind {self.target.kind} is not read across its halves"
         for half in halves(face):
             if self.halves[half]:
