@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from lineage_conformance import contract
-from lineage_conformance.kinds.saver.program import CopyThread, Get, Put, program
+from lineage_conformance.kinds.saver.operations import CopyThread, Get, Put
+from lineage_conformance.kinds.saver.program import program
 from lineage_conformance.shrink import shrink
 from lineage_reference.saver import StrictSaver
 from pytest_lineage.run.causes import fold

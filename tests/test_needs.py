@@ -8,19 +8,18 @@ import pytest
 
 from lineage_conformance import law as laws
 from lineage_conformance import needs, zoo
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteThread,
     DeltaHistory,
     Get,
     List,
-    Program,
     Put,
     Reopen,
     Together,
     Writes,
-    program,
 )
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level
 
 LINE = (Put(1), Put(2, 1))

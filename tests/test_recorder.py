@@ -17,17 +17,16 @@ from lineage_conformance import law as laws
 from lineage_conformance.bench import Bench
 from lineage_conformance.canon import canon
 from lineage_conformance.handles import Handle, Loop
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteThread,
     Get,
     List,
-    Program,
     Put,
     Reopen,
     Writes,
-    program,
-)  # fmt: skip
+)
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.kinds.saver.recorder import Recording, recording
 from lineage_conformance.kinds.saver.session import Session
 from lineage_conformance.law import Verdict

@@ -8,16 +8,8 @@ import pytest
 
 from lineage_conformance import contract, suspects
 from lineage_conformance import law as laws
-from lineage_conformance.kinds.saver.program import (
-    CopyThread,
-    Get,
-    List,
-    Program,
-    Put,
-    Reopen,
-    Writes,
-    program,
-)  # fmt: skip
+from lineage_conformance.kinds.saver.operations import CopyThread, Get, List, Put, Reopen, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Verdict
 from lineage_conformance.trace import Diff
 from tests.mutants import graph_kit as kit

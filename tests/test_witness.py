@@ -6,15 +6,8 @@ import pytest
 
 from lineage_conformance import witness
 from lineage_conformance.canon import ABSENT
-from lineage_conformance.kinds.saver.program import (
-    DeleteThread,
-    Get,
-    List,
-    Program,
-    Put,
-    Writes,
-    program,
-)
+from lineage_conformance.kinds.saver.operations import DeleteThread, Get, List, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.shrink import shrink
 from lineage_conformance.trace import Diff
 

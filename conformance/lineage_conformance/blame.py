@@ -10,16 +10,16 @@ from lineage_conformance import compare, observe
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle
 from lineage_conformance.kinds.saver.model import Seen
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     DeltaHistory,
     Get,
     List,
     Op,
-    Program,
     Put,
     Writes,
     walk,
 )
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.session import Session
 from lineage_conformance.law import Law, Verdict, all_laws
 from lineage_conformance.raised import Raised, guarded
@@ -138,7 +138,7 @@ def origin(judge: Judge, law: Law, face: Face, witness: Witness) -> str:
         return ""
     session.model, session.at = Seen(shown), diff.op
     before = len(session.trace.diffs)
-    session._run(op)
+    session.play(op)
     if any(law.lens(found) for found in session.trace.diffs[before:]):
         return ""
     read, error = min(

@@ -5,39 +5,29 @@ Nothing is tagged: the answer follows from what the program does, so no law can 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lineage_conformance import zoo
 from lineage_conformance.kinds.graph.scenario import Scenario
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteThread,
     DeltaHistory,
     Get,
     List,
     Op,
-    Program,
     Put,
     Reopen,
     Together,
-    Writes,
-)  # fmt: skip
+)
+from lineage_conformance.kinds.saver.program import Program
 
 Place = tuple[str, str]
 """Thread and namespace, as a program names them."""
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-_PLAIN_NS = re.compile(r"[A-Za-z0-9_.:|-]{0,128}")
-_ENGINE = re.compile(r"branch:to:[A-Za-z0-9_]+|~__pregel_[a-z]+, [A-Za-z0-9_, ]+|")
-"""Texts that LangGraph itself writes as channels and task paths."""
-
 _ENGINE_VALUES = frozenset({"send", "interrupt", "float", "emoji", "long_text"})
 """Specimens that every saver must take: LangGraph's own records, and plain JSON."""
-
-_ENGINE_FILTERS = frozenset({"source", "step"})
-"""Metadata keys that LangGraph itself defines for every checkpoint."""
 
 METHODS: Mapping[str, str] = {
     "delete_thread": "delete_thread",
@@ -47,40 +37,6 @@ METHODS: Mapping[str, str] = {
     "delta_history": "get_delta_channel_history",
 }
 """Optional operations: name in programs, and method of the saver."""
-
-
-def odd(op: Op) -> frozenset[tuple[str, str]]:
-    """The names in an operation, as (what, text), that a saver of plain text may refuse."""
-    found: set[tuple[str, str]] = set()
-    threads = [
-        getattr(op, "thread", None),
-        *getattr(op, "threads", ()),
-        getattr(op, "target", None),
-    ]
-    found |= {("thread", t) for t in threads if t is not None and not _PLAIN.fullmatch(t)}
-    ns = getattr(op, "ns", None)
-    if ns is not None and not _PLAIN_NS.fullmatch(ns):
-        found.add(("ns", ns))
-    channels: list[str] = [*getattr(op, "channels", ())]
-    if isinstance(op, Put):
-        channels += [*op.set, *op.empty, *op.drop]
-    if isinstance(op, Writes):
-        channels += [channel for channel, _ in op.items]
-        found |= {("task", t) for t in (op.task, op.path) if not _is_plain(t)}
-    found |= {("channel", c) for c in channels if not _is_plain(c)}
-    return frozenset(found)
-
-
-def odd_filter(op: Op) -> bool:
-    """Whether a list filters on keys or values that a saver may refuse: not LangGraph's own keys, or no scalars."""
-    if not isinstance(op, List) or not op.filter:
-        return False
-    scalar = all(isinstance(value, (str, int)) for value in op.filter.values())
-    return not scalar or not _ENGINE_FILTERS.issuperset(op.filter)
-
-
-def _is_plain(text: str) -> bool:
-    return bool(_PLAIN.fullmatch(text) or _ENGINE.fullmatch(text))
 
 
 def limits(case: Any) -> frozenset[str]:
@@ -99,14 +55,9 @@ def limits(case: Any) -> frozenset[str]:
             found.add("handles")
         if isinstance(op, List) and op.filter is not None:
             found.add("filter")
-        if odd(op):
+        if op.odd():
             found.add("text")
-        values: list[Any] = []
-        if isinstance(op, Put):
-            values = list(op.set.values())
-        if isinstance(op, Writes):
-            values = [value for _, value in op.items]
-        if zoo.names_in(values) - _ENGINE_VALUES:
+        if zoo.names_in(op.values()) - _ENGINE_VALUES:
             found.add("values")
     return frozenset(found)
 

@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lineage_conformance import witness
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     List,
     Op,
     OwnLoop,
-    Program,
     Put,
     Reopen,
     Together,
@@ -27,6 +26,7 @@ from lineage_conformance.kinds.saver.program import (
     default_of,
     walk,
 )
+from lineage_conformance.kinds.saver.program import Program
 
 LIMIT = 200
 """Most replays that one shrink may cost."""

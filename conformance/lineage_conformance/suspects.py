@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from lineage_conformance import law as laws
 from lineage_conformance import made, zoo
 from lineage_conformance.handles import Face
-from lineage_conformance.kinds.saver.program import OPS, Op, Program, Put, Writes, default_of
+from lineage_conformance.kinds.saver.operations import OPS, Op, Put, default_of
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.recorder import Recording
 from lineage_conformance.law import Law
 from lineage_conformance.shrink import shrink
@@ -165,7 +166,7 @@ def _features(program: Program) -> Iterator[str]:
             put.add((op.thread, op.ns, op.id, op.parent))
             if op.ns:
                 yield "put in a namespace"
-        if any(not _PLAIN.fullmatch(text) for text in _names(op)):
+        if any(not _PLAIN.fullmatch(text) for _, text in op.names()):
             yield "odd name"
         if zoo.names_in(_values(op)) or any(made.imports(_values(op))):
             yield "odd value"
@@ -176,21 +177,9 @@ def _features(program: Program) -> Iterator[str]:
         yield "two threads"
 
 
-def _names(op: Op) -> Iterator[str]:
-    """The texts that an operation names things by."""
-    found = [getattr(op, name, None) for name in ("thread", "ns", "task", "target")]
-    yield from (text for text in found if text is not None)
-    if isinstance(op, Put):
-        yield from (*op.set, *op.empty)
-    if isinstance(op, Writes):
-        yield from (channel for channel, _ in op.items)
-
-
 def _values(op: Op) -> Any:
     """What an operation stores."""
-    if isinstance(op, Writes):
-        return [value for _, value in op.items]
-    return [dict(op.set), dict(op.meta or {})] if isinstance(op, Put) else []
+    return [*op.values(), dict(getattr(op, "meta", None) or {})]
 
 
 def _set(op: Op) -> Iterator[str]:

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lineage_conformance import contract, needs
+from lineage_conformance import contract
 from lineage_conformance.canon import ABSENT
-from lineage_conformance.kinds.saver.program import Op, Program, Put, Writes, walk
+from lineage_conformance.kinds.saver.operations import Op, Put, Writes, walk
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.trace import Diff
 
 
@@ -229,7 +230,7 @@ _PARTS = ("set", "items", "empty", "drop", "meta", "extra", "tags", "path", "see
 
 def _like(op: Op, other: Op, ids: dict[int, int]) -> bool:
     """Whether `other` does what `op` does, or more."""
-    if type(op) is not type(other) or needs.odd(other) or _nested(op):
+    if type(op) is not type(other) or other.odd() or _nested(op):
         return False
     for f in dataclasses.fields(op):
         mine, theirs = getattr(op, f.name), getattr(other, f.name)

@@ -125,7 +125,7 @@ def _shown(evidence: Mapping[str, Any], title: str) -> Iterator[str]:
 
 def _told(op: dict[str, Any]) -> Iterator[str]:
     """The lines that tell an operation; an action of a scenario is told as it is."""
-    from lineage_conformance.kinds.saver.program import op_from_json
+    from lineage_conformance.kinds.saver.operations import op_from_json
     from pytest_lineage.report import values
 
     try:

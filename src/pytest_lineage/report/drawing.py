@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from lineage_conformance.kinds.saver.program import Op
+from lineage_conformance.kinds.saver.operations import Op
 from pytest_lineage.report import tree
 from pytest_lineage.report.style import clip, safe
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lineage_conformance.kinds.saver.program import Op, Program
+from lineage_conformance.kinds.saver.operations import Op
+from lineage_conformance.kinds.saver.program import Program
 from pytest_lineage.report import gist, scene, tree, values
 from pytest_lineage.report.style import Style, clip, columns, pad, safe
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance.handles import halves
-from lineage_conformance.kinds.saver.program import Get, Op, OwnLoop, Put, Together, Writes, walk
+from lineage_conformance.kinds.saver.operations import Get, Op, OwnLoop, Put, Together, Writes, walk
 from pytest_lineage.report.scripting.assembly import assembled
 from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.checks import Check
@@ -92,7 +92,7 @@ def _body(calls: Calls, plan: _Plan, what: Broken) -> None:
     for number, op in enumerate(ops):
         if number in refused or number in plan.either:
             calls.need("contextlib")
-            calls.do(op)
+            op.write(calls)
             call = calls.lines.pop()
             calls.say(
                 "with contextlib.suppress(Exception):  # a refusal must change nothing",
@@ -103,7 +103,7 @@ def _body(calls: Calls, plan: _Plan, what: Broken) -> None:
         elif scribbled and getattr(op, "scribble", False):
             _scribble(calls, op, what)
         else:
-            calls.do(op)
+            op.write(calls)
 
 
 def _scribble(calls: Calls, op: Op, what: Broken) -> None:
@@ -113,21 +113,20 @@ def _scribble(calls: Calls, op: Op, what: Broken) -> None:
     if parts[0] == "row":
         parts = parts[1:]
     if isinstance(op, Get):
-        calls.say(f"mine = {calls.answer(op)}")
+        calls.say(f"mine = {op.source(calls)}")
         roots = {"metadata": "mine.metadata", "pending_writes": "mine.pending_writes"}
         root = roots.get(parts[0], f'mine.checkpoint["{parts[0]}"]')
         keys = parts[1:]
     elif isinstance(op, Writes):
-        arguments = calls.writes(op)
-        calls.say(f"args = ({', '.join(arguments)})")
-        calls.say(calls.call(calls.writer, calls.name(op.handle), "put_writes", ["*args"]))
+        calls.say(f"args = ({', '.join(op.arguments(calls))})")
+        calls.say(calls.call(calls.writer, op.handle, "put_writes", ["*args"]))
         item = int(parts[1]) if len(parts) > 2 and parts[1].isdigit() else 0
         inside = len(parts) > 2 and item < len(op.items)
         root, keys = (f"args[1][{item}][1]", parts[3:]) if inside else ("args[1]", [])
     else:
         assert isinstance(op, Put)
-        calls.say(f"args = ({', '.join(calls.put(op))})")
-        calls.say(calls.call(calls.writer, calls.name(op.handle), "put", ["*args"]))
+        calls.say(f"args = ({', '.join(op.arguments(calls))})")
+        calls.say(calls.call(calls.writer, op.handle, "put", ["*args"]))
         root, keys = (
             ("args[2]", parts[1:])
             if parts[0] == "metadata"

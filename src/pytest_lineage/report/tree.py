@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteForRuns,
     DeleteThread,
@@ -18,7 +18,7 @@ from lineage_conformance.kinds.saver.program import (
     Put,
     Writes,
     walk,
-)  # fmt: skip
+)
 from pytest_lineage.report import values
 
 MOST = 40

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lineage_conformance import zoo
-from lineage_conformance.kinds.saver.program import Op, default_of
+from lineage_conformance.kinds.saver.operations import Op, default_of
 
 LONGEST = 4000
 """Characters of one value that are looked at; more would help nobody."""

@@ -14,7 +14,7 @@ from typing import Any
 from lineage_conformance import handles, kinds
 from lineage_conformance.handles import HALVES, Half, Handle
 from lineage_conformance.judge import Stores
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteForRuns,
     DeleteThread,
@@ -22,11 +22,11 @@ from lineage_conformance.kinds.saver.program import (
     Get,
     List,
     Op,
-    Program,
     Prune,
     Put,
     Writes,
-)  # fmt: skip
+)
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.raised import Raised, guarded
 from lineage_conformance.trace import Diff
 from pytest_lineage.run import others

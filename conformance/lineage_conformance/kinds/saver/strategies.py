@@ -15,17 +15,17 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lineage_conformance import contract, zoo
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     DeleteThread,
     DeltaHistory,
     Get,
     List,
     Op,
-    Program,
     Put,
     Reopen,
     Writes,
-)  # fmt: skip
+)
+from lineage_conformance.kinds.saver.program import Program
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 from lineage_conformance import contract, made
 from lineage_conformance.canon import same
 from lineage_conformance.encoding import Note
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteForRuns,
     DeleteThread,
@@ -23,12 +23,12 @@ from lineage_conformance.kinds.saver.program import (
     Get,
     List,
     Op,
-    Program,
     Prune,
     Put,
     Reopen,
     Writes,
-)  # fmt: skip
+)
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.written import Call
 
 Place = tuple[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lineage_conformance import contract, zoo
-from lineage_conformance.kinds.saver.program import Put, walk
+from lineage_conformance.kinds.saver.operations import Put, walk
 from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.literals import broken
 from pytest_lineage.report.scripting.subject import Broken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lineage_conformance.kinds.saver.program import DeltaHistory, Get, List, Mint, Put, Writes
+from lineage_conformance.kinds.saver.operations import DeltaHistory, Get, List, Mint, Put, Writes
 from pytest_lineage.report.scripting.literals import ABSENT, literal
 from pytest_lineage.report.scripting.tuples import CannotTell, TupleCheck, number_of
 
@@ -24,12 +24,12 @@ class Check(TupleCheck):
         elif isinstance(self.op, Put) and head == "returned":
             self._returned(self.op)
         elif isinstance(self.op, Get):
-            self.calls.say(f"got = {self.calls.answer(self.op)}")
+            self.calls.say(f"got = {self.op.source(self.calls)}")
             self._get(self.op)
         elif isinstance(self.op, List):
             self._list(self.op)
         elif isinstance(self.op, DeltaHistory):
-            self.calls.say(f"got = {self.calls.answer(self.op)}")
+            self.calls.say(f"got = {self.op.source(self.calls)}")
             self._delta(self.op)
         else:
             raise CannotTell(f"a difference at {self.kind}:{'.'.join(self.path)} is not known")
@@ -38,11 +38,11 @@ class Check(TupleCheck):
         calls = self.calls
         before = len(calls.lines)
         if isinstance(self.op, Mint):
-            calls.say("saver.get_next_version(None, None)")
+            calls.say(self.op.source(calls))
         elif isinstance(self.op, List) and self.op.inner:
             self._with_inner(self.op)
         else:
-            calls.do(self.op)
+            self.op.write(calls)
         if self.got == "no answer" or self.expected == "an answer":
             return
         last = len(calls.lines) - 1
@@ -60,12 +60,10 @@ class Check(TupleCheck):
     def _arguments(self) -> None:
         calls, op = self.calls, self.op
         assert isinstance(op, (Put, Writes))
-        arguments = calls.put(op) if isinstance(op, Put) else calls.writes(op)
         method = "put" if isinstance(op, Put) else "put_writes"
-        saver = calls.name(op.handle)
-        calls.say(f"args = ({', '.join(arguments)})")
+        calls.say(f"args = ({', '.join(op.arguments(calls))})")
         calls.say("before = repr(args)")
-        calls.say(calls.call(calls.writer, saver, method, ["*args"]))
+        calls.say(calls.call(calls.writer, op.handle, method, ["*args"]))
         calls.say(
             'assert repr(args) == before, f"the arguments were changed from {before} to {args!r}"'
         )
@@ -82,7 +80,7 @@ class Check(TupleCheck):
         )
 
     def _returned(self, op: Put) -> None:
-        self.calls.say(f"got = {self.calls.answer(op)}")
+        self.calls.say(f"got = {op.source(self.calls)}")
         key = self.path[-1] if len(self.path) > 1 else "checkpoint_id"
         expected = self.expected
         if isinstance(expected, Mapping):
@@ -96,7 +94,7 @@ class Check(TupleCheck):
             (c for c in op.channels if ".".join(self.path[1:]).startswith(c)), op.channels[0]
         )
         rest = ".".join(self.path[1:]).removeprefix(channel).strip(".").split(".")
-        tree = self.oracle.delta(op)[channel]
+        tree = self.oracle.expected(op)[channel]
         if rest[0] == "seed":
             expected = self._value(tree["seed"]) if "seed" in tree else repr(ABSENT)
             self._equal(f"got[{channel!r}].get('seed', {ABSENT!r})", expected, by_type=True)
@@ -111,14 +109,14 @@ class Check(TupleCheck):
         if op.inner:
             self._with_inner(op)
             return
-        self.calls.say(f"rows = {self.calls.answer(op)}")
+        self.calls.say(f"rows = {op.source(self.calls)}")
         if self.path[0] in ("rows", "order"):
             self._rows(op)
             return
-        wanted = [row for row in self.oracle.rows(op) if self._agrees(row)]
+        wanted = [row for row in self.oracle.expected(op) if self._agrees(row)]
         if not wanted:
             raise CannotTell("it is not known in which row of list the difference lies")
-        self._row([number_of(row) for row in wanted], len(self.oracle.rows(op)))
+        self._row([number_of(row) for row in wanted], len(self.oracle.expected(op)))
         self._tuple(wanted[0], "row", self.path[1:])
 
     def _row(self, numbers: list[int], count: int) -> None:
@@ -133,15 +131,15 @@ class Check(TupleCheck):
 
     def _with_inner(self, op: List) -> None:
         calls = self.calls
-        calls.iterate(op)
+        op.iterate(calls)
         for inner in op.inner[:-1]:
-            calls.do(inner)
+            inner.write(calls)
         inner = op.inner[-1]
         if isinstance(inner, Get) and self.kind == "get" and self.path[0] != "raises":
-            calls.say(f"got = {calls.answer(inner)}")
+            calls.say(f"got = {inner.source(calls)}")
             self._get(inner)
         else:
-            calls.do(inner)
+            inner.write(calls)
 
     def _rows(self, op: List) -> None:
         names = self._places()

@@ -13,7 +13,16 @@ from typing import Any, cast
 from lineage_conformance import contract, observe
 from lineage_conformance.canon import plain
 from lineage_conformance.handles import Handle, Loop
-from lineage_conformance.kinds.saver.program import Get, List, Op, OwnLoop, Program, Together, walk
+from lineage_conformance.kinds.saver.operations import (
+    DeltaHistory,
+    Get,
+    List,
+    Op,
+    OwnLoop,
+    Together,
+    walk,
+)
+from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.session import Session
 from pytest_lineage.report.scripting.literals import ABSENT, told
 
@@ -58,19 +67,9 @@ class Oracle:
                 loop.close()
         self.model = self.session.model
 
-    def tuple(self, op: Get) -> dict[str, Any] | None:
-        """What `get` answers, as a tree."""
-        id = None if op.id is None else self.session.id(op.id)
-        return self.model.get(self.session.thread(op.thread), op.ns, id)
-
-    def rows(self, op: List) -> Sequence[dict[str, Any]]:
-        """What `list` answers, as trees."""
-        return self.session._listed(op)
-
-    def delta(self, op: Any) -> dict[str, Any]:
-        """What `delta_history` answers, as a tree."""
-        id = None if op.id is None else self.session.id(op.id)
-        return self.model.delta(self.session.thread(op.thread), op.ns, id, op.channels)
+    def expected(self, op: Get | List | DeltaHistory) -> Any:
+        """What an operation that reads answers, as a tree or trees."""
+        return op.expected(self.session)
 
     def survives(self, value: Any) -> bool:
         """Whether the usual serializer gives this live value back as it is."""
@@ -135,7 +134,7 @@ def _fits(oracle: Oracle, op: Op, difference: Mapping[str, Any]) -> bool:
     kind, _, dotted = str(difference["at"]).partition(":")
     path, expected = dotted.split("."), difference["expected"]
     if isinstance(op, Get) and kind == "get":
-        tree = oracle.tuple(op)
+        tree = oracle.expected(op)
         if path[0] == "found":
             return bool((tree is None) == (expected == "nothing"))
         if path[0] in ("lost", "writes_order", "channel_versions", "reserved_metadata"):
@@ -147,5 +146,5 @@ def _fits(oracle: Oracle, op: Op, difference: Mapping[str, Any]) -> bool:
             return False
         return bool(told(place(tree, path)) == told(expected))
     if isinstance(op, List) and path[0] == "rows":
-        return len(oracle.rows(op)) == len(expected)
+        return len(oracle.expected(op)) == len(expected)
     return True

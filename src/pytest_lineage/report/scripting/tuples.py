@@ -7,7 +7,7 @@ from typing import Any
 
 from lineage_conformance import contract, zoo
 from lineage_conformance.canon import canon
-from lineage_conformance.kinds.saver.program import Get, Op, Writes, walk
+from lineage_conformance.kinds.saver.operations import Get, Op, Writes, walk
 from pytest_lineage.report.scripting.calls import Calls
 from pytest_lineage.report.scripting.literals import (
     ABSENT,
@@ -45,7 +45,7 @@ class TupleCheck:
         say(f'assert {left} == {right}, f"expected {{expected!r}}, got {{found!r}}"')
 
     def _get(self, op: Get) -> None:
-        tree = self.oracle.tuple(op)
+        tree = self.oracle.expected(op)
         if self.path[0] == "found":
             if self.expected == "nothing":
                 self.calls.say('assert got is None, f"expected nothing, got {got}"')
@@ -198,14 +198,14 @@ class TupleCheck:
         """Source for a value that was stored: as the program wrote it, or as its serializer returns it."""
         for value in self._stored():
             if canon(zoo.build(value)) == tree:
-                return self.calls.source(value)
+                return self.calls.value(value)
         try:
             return expression(tree)
         except Unknown:
             raise CannotTell("the expected value cannot be written down") from None
 
     def _source(self, value: Any) -> str:
-        text = self.calls.source(value)
+        text = self.calls.value(value)
         if self.oracle.survives(zoo.build(value)):
             return text
         return f"saver.serde.loads_typed(saver.serde.dumps_typed({text}))"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     DeleteThread,
     Get,
     List,
     OwnLoop,
-    Program,
     Put,
     Together,
     Writes,
-    program,
 )
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 PARALLEL = (

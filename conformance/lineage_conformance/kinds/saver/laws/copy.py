@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteThread,
     DeltaHistory,
     Get,
     List,
     Op,
-    Program,
     Put,
     Writes,
-    program,
 )
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 ALL = (

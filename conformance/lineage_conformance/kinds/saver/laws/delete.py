@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import (
-    DeleteThread,
-    Get,
-    List,
-    Program,
-    Put,
-    Writes,
-    program,
-)
+from lineage_conformance.kinds.saver.operations import DeleteThread, Get, List, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 from lineage_conformance.trace import Diff
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance import zoo
-from lineage_conformance.kinds.saver.program import DeltaHistory, Program, Put, Writes, program
+from lineage_conformance.kinds.saver.operations import DeltaHistory, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 CONTRACT = "BaseCheckpointSaver.get_delta_channel_history: walks ancestors by parent_config; "

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import (
-    DeleteThread,
-    Get,
-    List,
-    Program,
-    Put,
-    Reopen,
-    Writes,
-    program,
-)
+from lineage_conformance.kinds.saver.operations import DeleteThread, Get, List, Put, Reopen, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 RESTART = "data: a call that returned has stored; the process may end at any moment after"

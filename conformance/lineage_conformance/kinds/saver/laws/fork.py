@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import Get, List, Program, Put, Writes, program
+from lineage_conformance.kinds.saver.operations import Get, List, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 _FORKED = (Put(1, set={"a": "root"}), Put(2, 1, set={"a": "left"}), Put(3, 1, set={"a": "right"}))

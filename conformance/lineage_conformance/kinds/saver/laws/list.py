@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_conformance.kinds.saver.program import Get, List, Program, Put, Writes, program
+from lineage_conformance.kinds.saver.operations import Get, List, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 _READABLE = ("put.is-readable",)

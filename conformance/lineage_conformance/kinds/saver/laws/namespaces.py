@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import (
-    DeleteThread,
-    Get,
-    List,
-    Op,
-    Program,
-    Put,
-    Writes,
-    program,
-)
+from lineage_conformance.kinds.saver.operations import DeleteThread, Get, List, Op, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 _LENS = "get:config* get:channel_values* get:pending_writes* list:rows"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import Get, List, Program, Put, Writes, program
+from lineage_conformance.kinds.saver.operations import Get, List, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 ENGINE_RELOAD = "engine: every run starts from what get_tuple returns for its thread"

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lineage_conformance.kinds.saver.program import (
+from lineage_conformance.kinds.saver.operations import (
     DeleteForRuns,
     DeltaHistory,
     Get,
     List,
     Op,
-    Program,
     Put,
     Writes,
-    program,
 )
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 ALL = "BaseCheckpointSaver.delete_for_runs: deletes all checkpoints and writes of the given run ids"

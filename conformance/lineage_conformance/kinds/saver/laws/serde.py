@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from lineage_conformance import zoo
-from lineage_conformance.kinds.saver.program import Get, List, Program, Put, Vanish, Writes, program
+from lineage_conformance.kinds.saver.operations import Get, List, Put, Vanish, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 LOST = "data: a value that silently changes is lost, and the next step computes with another one"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lineage_conformance.kinds.saver.program import Get, Mint, Program, Put, program
+from lineage_conformance.kinds.saver.operations import Get, Mint, Put
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lineage_conformance import contract, zoo
-from lineage_conformance.kinds.saver.program import Get, List, Program, Put, Writes, program
+from lineage_conformance.kinds.saver.operations import Get, List, Put, Writes
+from lineage_conformance.kinds.saver.program import Program, program
 from lineage_conformance.law import Level, Stake, law
 
 _WRITES = "get:pending_writes*"
