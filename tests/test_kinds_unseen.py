@@ -7,10 +7,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
-from lineage_conformance.protocols import protocols, required
 
+from lineage_conformance import kinds, returned
 from lineage_conformance import law as laws
-from lineage_conformance import returned as shape
 from lineage_conformance.judge import Judge
 from lineage_conformance.law import Law
 from lineage_conformance.raised import Unlike
@@ -80,7 +79,7 @@ def test_every_law_sees_something_of_the_reference(kind: str) -> None:
 
 
 def _operations() -> list[tuple[str, str]]:
-    found = [(kind, name) for kind in KINDS for name in required(protocols(kind)[0])]
+    found = [(kind, name) for kind in KINDS for name in kinds.get(kind).required("sync")]
     return [each for each in found if each not in FREE]
 
 
@@ -114,13 +113,13 @@ def test_no_law_holds_whose_cases_ran_into_an_operation_that_raises(kind: str, n
 
 def test_what_cannot_be_right_is_named() -> None:
     with pytest.raises(Unlike, match="None"):
-        shape.shaped("branching", "branch", None)
+        returned.shaped("branching", "branch", None)
     with pytest.raises(Unlike):
-        shape.shaped("transfer", "transfers", None)
+        returned.shaped("transfer", "transfers", None)
     with pytest.raises(Unlike):
-        shape.shaped("delta", "mode", 3)
+        returned.shaped("delta", "mode", 3)
     with pytest.raises(Unlike):
-        shape.shaped("branching", "branches", [None])
-    assert shape.shaped("transfer", "switch_provider", None) is None
-    assert shape.shaped("answer", "final_answer", None) is None
-    assert shape.shaped("rollback", "forget", "whatever") == "whatever"
+        returned.shaped("branching", "branches", [None])
+    assert returned.shaped("transfer", "switch_provider", None) is None
+    assert returned.shaped("answer", "final_answer", None) is None
+    assert returned.shaped("rollback", "forget", "whatever") == "whatever"

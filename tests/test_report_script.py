@@ -16,9 +16,11 @@ import pytest
 from lineage_conformance import contract
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Loop
-from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.judge import Judge
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.law import Verdict
+from lineage_conformance.outcome import Outcome
+from lineage_conformance.runner import Stores
 from lineage_reference.saver import Space
 from pytest_lineage import builtin
 from pytest_lineage.report.script import Opening, ScriptError, opening, script

@@ -10,7 +10,8 @@ import pytest
 from lineage_conformance import law as laws
 from lineage_conformance import strategies
 from lineage_conformance.handles import Handle, Loop
-from lineage_conformance.judge import EXAMPLES, Judge, Stores
+from lineage_conformance.judge import EXAMPLES, Judge
+from lineage_conformance.runner import Stores
 from lineage_reference.saver import StrictSaver
 from pytest_lineage.run import engine, supervisor
 

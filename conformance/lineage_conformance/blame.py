@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lineage_conformance import compare, observe
+from lineage_conformance import compare, kinds, observe
 from lineage_conformance.bench import Bench
 from lineage_conformance.handles import Face, Handle
 from lineage_conformance.kinds.saver.model import Seen
@@ -22,29 +22,28 @@ from lineage_conformance.kinds.saver.operations import (
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.session import Session
 from lineage_conformance.law import Law, Verdict, all_laws
+from lineage_conformance.outcome import Outcome
 from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.runner import Runner
 from lineage_conformance.shrink import shrink
 from lineage_conformance.trace import Diff
 from lineage_conformance.witness import Witness, key, signature
-
-if TYPE_CHECKING:
-    from lineage_conformance.judge import Judge, Outcome
 
 REPLAYS = 80
 """Most replays for making the program of an origin small."""
 
 
-def ask(judge: Judge, law: Law, face: Face, outcome: Outcome) -> None:
+def ask(runner: Runner, law: Law, face: Face, outcome: Outcome) -> None:
     """Say `engine` where LangGraph's own saver, or the strict reference, shows the same breach.
 
     Counterexamples that only the target shows come first, and keep the law broken.
     """
-    make, who = _referee(judge, law)
+    make, who = _referee(runner, law)
     if make is None:
         return
     own, sometimes = [], False
     for witness in outcome.witnesses:
-        answers = {_shows(judge, law, face, witness, make) for _ in range(2)}
+        answers = {_shows(runner, law, face, witness, make) for _ in range(2)}
         if answers != {True}:
             own.append(witness)
         sometimes = sometimes or len(answers) == 2
@@ -59,37 +58,37 @@ def ask(judge: Judge, law: Law, face: Face, outcome: Outcome) -> None:
         outcome.witnesses = [*own, *rest]
 
 
-def _referee(judge: Judge, law: Law) -> tuple[Callable[[], Any] | None, str]:
+def _referee(runner: Runner, law: Law) -> tuple[Callable[[], Any] | None, str]:
     """What else is asked: the strict reference for a graph, LangGraph's own saver for a program."""
     if law.referee:
-        return judge.referee, "the strict reference"
+        return runner.referee, "the strict reference"
     if law.check is not None:
         return None, ""
     from langgraph.checkpoint import memory
 
     own = getattr(memory, "InMemorySaver", None) or memory.MemorySaver  # its name before 2.0.10
-    if any(type(handle.saver) is own for handle in judge.stores.handles.values()):
-        return judge.referee, "the strict reference"
+    if any(type(handle.saver) is own for handle in runner.stores.handles.values()):
+        return runner.referee, "the strict reference"
     return own, own.__name__
 
 
-def _shows(judge: Judge, law: Law, face: Face, witness: Witness, make: Callable[[], Any]) -> bool:
-    made = Handle(make(), judge.stores.loop)
+def _shows(runner: Runner, law: Law, face: Face, witness: Witness, make: Callable[[], Any]) -> bool:
+    made = Handle(make(), runner.stores.loop)
     wanted = signature(witness.diffs[0])
     if law.check is None:
         found = (
-            Session(lambda: made, face, judge.beating(witness.case), {0: made})
+            Session(lambda: made, face, runner.beating(witness.case), {0: made})
             .run(witness.case)
             .diffs
         )
     else:
-        bench = Bench(lambda: made, face, judge.beating(witness.case), {0: made}, judge.referee)
+        bench = Bench(lambda: made, face, runner.beating(witness.case), {0: made}, runner.referee)
         found = list(law.check(bench, witness.case))
     return any(signature(diff) == wanted for diff in found if law.lens(diff))
 
 
 def shows(
-    judge: Judge, law: Law, face: Face, cases: Iterable[Any], broken: Iterable[Law]
+    runner: Runner, law: Law, face: Face, cases: Iterable[Any], broken: Iterable[Law]
 ) -> tuple[str, ...]:
     """Broken laws that every one of `cases` breaks too, at the same or an earlier step; the nearest first.
 
@@ -102,12 +101,12 @@ def shows(
     ]
     nearest: dict[str, int] = {other.id: -1 for other in others}
     for case in cases:
-        mine = _earliest(law, judge.run(law, case, face).diffs)
+        mine = _earliest(law, runner.run(law, case, face).diffs)
         if mine is None:
             continue
         for other in others:
             if other.id in nearest:
-                at = _earliest(other, judge.run(other, case, face).diffs)
+                at = _earliest(other, runner.run(other, case, face).diffs)
                 if at is None or at > mine:
                     del nearest[other.id]
                 else:
@@ -119,7 +118,7 @@ def _earliest(law: Law, diffs: Iterable[Diff]) -> int | None:
     return min((diff.op for diff in diffs if law.lens(diff)), default=None)
 
 
-def origin(judge: Judge, law: Law, face: Face, witness: Witness) -> str:
+def origin(runner: Runner, law: Law, face: Face, witness: Witness) -> str:
     """The key of the wrong checkpoint that explains a wrong list or a wrong latest one; empty if none does.
 
     Before the operation, every checkpoint is read by its id. If some are wrong, and an ideal checkpointer that
@@ -131,7 +130,7 @@ def origin(judge: Judge, law: Law, face: Face, witness: Witness) -> str:
         return ""
     if getattr(op, "inner", ()) or diff.path[:1] == ("raises",):
         return ""
-    session = judge.stores.session(face, judge.beating(program))
+    session = runner.stores.session(face, runner.beating(program))
     session.run(Program(program.ops[: diff.op]))
     shown, wrong = _by_id(session, op.handle)
     if not wrong:
@@ -144,7 +143,7 @@ def origin(judge: Judge, law: Law, face: Face, witness: Witness) -> str:
     read, error = min(
         wrong, key=lambda pair: pair[1].path[:1] != diff.path[-len(pair[1].path) :][:1]
     )
-    return _small(judge, law, face, Program((*program.ops[: diff.op], read)), signature(error))
+    return _small(runner, law, face, Program((*program.ops[: diff.op], read)), signature(error))
 
 
 _COMMON = (Put, Writes, Get, List)
@@ -173,7 +172,7 @@ def others(law: Law, witness: Witness) -> tuple[str, ...]:
         return ()
     return tuple(
         other.id
-        for other in all_laws("saver")
+        for other in all_laws(kinds.USUAL)
         if other.check is None
         and other.id != law.id
         and _about(other) <= used
@@ -203,11 +202,11 @@ def _by_id(session: Session, handle: int) -> tuple[dict[Any, Any], list[tuple[Ge
     return shown, wrong
 
 
-def _small(judge: Judge, law: Law, face: Face, program: Program, wanted: tuple[str, ...]) -> str:
+def _small(runner: Runner, law: Law, face: Face, program: Program, wanted: tuple[str, ...]) -> str:
     """The key of the smallest program that shows a wrong checkpoint."""
 
     def seen(candidate: Any) -> list[Diff]:
-        diffs = judge.stores.session(face, judge.beating(candidate)).run(candidate).diffs
+        diffs = runner.stores.session(face, runner.beating(candidate)).run(candidate).diffs
         return [diff for diff in diffs if signature(diff) == wanted]
 
     if not seen(program):

@@ -10,27 +10,23 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from lineage_conformance import blame, suspects
-from lineage_conformance.bench import Bench
-from lineage_conformance.handles import Face, Handle, Loop
+from lineage_conformance.handles import Face
 from lineage_conformance.kinds.saver.program import Program
-from lineage_conformance.kinds.saver.session import Declared, Session
 from lineage_conformance.law import Law, Verdict
+from lineage_conformance.outcome import Outcome
+from lineage_conformance.runner import Runner, Stores
 from lineage_conformance.shrink import shrink
 from lineage_conformance.trace import Diff, Trace
-from lineage_conformance.witness import Witness, embeds, key, sentence, shown, signature
+from lineage_conformance.witness import Witness, embeds, key, sentence, signature
 
 EXAMPLES = {"quick": 0, "default": 25, "deep": 1000}
 """Generated programs per strategy and face, by profile. Quick replays the corpus alone."""
 
 GRAPH_EXAMPLES = {**EXAMPLES, "default": 10}
 """The same for laws that run a whole graph: one costs as much as a hundred programs."""
-
-STORE_AGE = 200
-"""Programs on one store before a new one is taken: old rows slow `list(None)` down."""
 
 WITNESSES = 4
 """Most distinct counterexamples that are looked for when a law is broken."""
@@ -42,109 +38,7 @@ SECONDS = 20.0
 """Time in which they are looked for, the first one excepted."""
 
 
-class Stores:
-    """Fresh stores and handles for one target; `opener(key)` opens a handle on the store `key`."""
-
-    def __init__(
-        self,
-        opener: Callable[[int], Handle],
-        drop: Callable[[int], None] = lambda k: None,
-        declared: Declared | None = None,
-        loop: Loop | None = None,
-    ) -> None:
-        self._loop = loop
-        self._opener, self._drop, self.declared = opener, drop, declared or Declared()
-        self._key, self._age = 0, STORE_AGE
-        self.handles: dict[int, Handle] = {}
-
-    def session(self, face: Face, beat: Callable[[int], None]) -> Session:
-        """A session with fresh thread ids on the current store, or on a new one when that is old."""
-        key = self._current()
-        return Session(lambda: self._opener(key), face, beat, self.handles, self.declared)
-
-    def bench(
-        self, face: Face, beat: Callable[[int], None], referee: Callable[[], Any] | None
-    ) -> Bench:
-        """A bench under fresh names on the current store, or on a new one when that is old."""
-        key = self._current()
-        return Bench(lambda: self._opener(key), face, beat, self.handles, referee)
-
-    def _current(self) -> int:
-        if self._age >= STORE_AGE:
-            self.renew()
-        self._age += 1
-        return self._key
-
-    @property
-    def loop(self) -> Loop:
-        """The event loop of the handles."""
-        if self._loop is None:
-            self._loop = next(iter(self.handles.values())).loop
-        return self._loop
-
-    def renew(self) -> None:
-        """Close what is open and take a new store."""
-        self.close()
-        self._key += 1
-        self._age = 0
-
-    def close(self) -> None:
-        """Close every handle and drop the store."""
-        for handle in self.handles.values():
-            try:
-                handle.close()
-            except Exception:
-                continue
-        self.handles.clear()
-        if self._key:
-            self._drop(self._key)
-
-
-@dataclass
-class Outcome:
-    """The verdict of one law on one face, with its evidence when it is broken."""
-
-    verdict: Verdict
-    reason: str = ""
-    witnesses: list[Witness] = field(default_factory=list)
-    """Distinct smallest counterexamples, the one that is shown first."""
-    shows: tuple[str, ...] = ()
-    """Other broken laws that every counterexample breaks too, at the same or an earlier step, nearest first."""
-    recorded: dict[str, Any] | None = None
-    """What the engine called in the smallest scenario, as a program, and the laws that it breaks."""
-    examples: int = 0
-    seconds: float = 0.0
-    replays: int = 0
-    refused: int = 0
-    """Operations that the saver refused loudly, as it may."""
-    observations: int = 0
-    """Comparisons that are about this law: each of them could have broken it."""
-
-    @property
-    def program(self) -> Any:
-        """The smallest case that shows the breach; None if there is none."""
-        return self.witnesses[0].case if self.witnesses else None
-
-    @property
-    def diffs(self) -> list[Diff]:
-        """What differs in it."""
-        return self.witnesses[0].diffs if self.witnesses else []
-
-    def evidence(self) -> dict[str, Any] | None:
-        """The evidence as JSON data."""
-        if not self.witnesses:
-            return None
-        first = self.witnesses[0]
-        return {
-            "program": first.case.to_json(),
-            "differences": [shown(diff) for diff in first.diffs[:20]],
-            "witnesses": [witness.to_json() for witness in self.witnesses],
-            **({"shows": list(self.shows)} if self.shows else {}),
-            **({"recorded": self.recorded} if self.recorded else {}),
-        }
-
-
-class Judge:
+class Judge(Runner):
     """Judges laws on one target whose stores it is given.
 
     `beat` is told the case and the step before each step; `making` is called now and then while the suite makes
@@ -161,7 +55,8 @@ class Judge:
         making: Callable[[], None] = lambda: None,
         rules_out: Callable[[Law, Any, Face], str | None] = lambda law, case, face: None,
     ) -> None:
-        self.stores, self.profile, self._beat, self.referee = stores, profile, beat, referee
+        super().__init__(stores, beat, referee)
+        self.profile = profile
         self._making, self._rules_out = making, rules_out
         self._traces: dict[tuple[Any, ...], list[tuple[Any, Trace]]] = {}
         self._known: dict[Face, list[Witness]] = {}
@@ -220,20 +115,6 @@ class Judge:
             outcome.verdict, outcome.reason = Verdict.INCONCLUSIVE, f"it was cut short: {trace.cut}"
         outcome.seconds = time.perf_counter() - start
         return outcome
-
-    def beating(self, case: Any) -> Callable[[int], None]:
-        """What a session or bench is to call before each step: the saver is at work on `case`."""
-        return lambda step: self._beat(case, step)
-
-    def run(self, law: Law, case: Any, face: Face) -> Trace:
-        """Run one case under fresh names."""
-
-        beat = self.beating(case)
-        if law.check is None:
-            return self.stores.session(face, beat).run(case)
-        bench = self.stores.bench(face, beat, self.referee)
-        diffs = list(law.check(bench, case))
-        return Trace(diffs, seen=bench.seen, cut=bench.cut, lacks=bench.lacks)
 
     def _count(
         self, law: Law, case: Any, trace: Trace, outcome: Outcome, failing: list[tuple[Any, Trace]]
@@ -344,7 +225,7 @@ class Judge:
         count = (GRAPH_EXAMPLES if law.referee else EXAMPLES)[self.profile]
         if not law.focus or not count:
             return []
-        from lineage_conformance import strategies
+        from lineage_conformance import strategies  # profile quick does without Hypothesis
 
         which = (law.focus, law.check, face)
         if which not in self._traces:

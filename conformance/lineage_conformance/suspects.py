@@ -12,21 +12,19 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lineage_conformance import kinds, made, zoo
 from lineage_conformance import law as laws
-from lineage_conformance import made, zoo
 from lineage_conformance.handles import Face
 from lineage_conformance.kinds.saver.operations import OPS, Op, Put, default_of
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.recorder import Recording
 from lineage_conformance.law import Law
+from lineage_conformance.runner import Stores
 from lineage_conformance.shrink import shrink
 from lineage_conformance.trace import Diff
 from lineage_conformance.witness import key, shown
-
-if TYPE_CHECKING:
-    from lineage_conformance.judge import Stores
 
 SHRINKS = 120
 """Most replays that making the recorded program smaller may cost."""
@@ -136,7 +134,7 @@ def suspects(program: Program, found: list[Diff]) -> list[Law]:
     """
     did = features(program)
     ranked = []
-    for item in laws.all_laws("saver"):
+    for item in laws.all_laws(kinds.USUAL):
         if item.referee or item.check is not None or item.not_applicable() is not None:
             continue
         first = next((diff for diff in found if item.lens(diff)), None)

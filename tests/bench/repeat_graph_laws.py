@@ -16,7 +16,8 @@ from typing import Any
 
 from lineage_conformance import law as laws
 from lineage_conformance.handles import Handle, Loop
-from lineage_conformance.judge import Judge, Stores
+from lineage_conformance.judge import Judge
+from lineage_conformance.runner import Stores
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
 

@@ -14,8 +14,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from lineage_conformance import judge as judges
 from lineage_conformance import law as laws
 from lineage_conformance.handles import Face, Handle, Loop
-from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.judge import Judge
 from lineage_conformance.law import Law
+from lineage_conformance.outcome import Outcome
+from lineage_conformance.runner import Stores
 from lineage_reference.branching import BranchingBackend, sqlite_engine
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space

@@ -10,7 +10,9 @@ from typing import Any
 
 from lineage_conformance import law as laws
 from lineage_conformance.handles import Face, Handle, Loop
-from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.judge import Judge
+from lineage_conformance.outcome import Outcome
+from lineage_conformance.runner import Stores
 from lineage_reference.delta.backend import Backend
 from lineage_reference.delta.recorder import Recorder
 from lineage_reference.delta.stores_sqlite import SqliteStore

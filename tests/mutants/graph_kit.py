@@ -15,8 +15,10 @@ from typing import Any
 
 from lineage_conformance import law as laws
 from lineage_conformance.handles import Face, Handle, Loop
-from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.judge import Judge
 from lineage_conformance.law import Law, Verdict
+from lineage_conformance.outcome import Outcome
+from lineage_conformance.runner import Stores
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
 

@@ -12,10 +12,12 @@ from typing import Any
 from lineage_conformance import law as laws
 from lineage_conformance import needs
 from lineage_conformance.handles import OPTIONAL, Face, Handle, Loop, capability, halves
-from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.judge import Judge
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.kinds.saver.session import Declared
 from lineage_conformance.law import Law, Verdict
+from lineage_conformance.outcome import Outcome
+from lineage_conformance.runner import Stores
 from lineage_reference.saver import StrictSaver
 from lineage_reference.space import Space
 from pytest_lineage.run.causes import fold

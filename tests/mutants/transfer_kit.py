@@ -11,8 +11,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from lineage_conformance import judge as judges
 from lineage_conformance import law as laws
 from lineage_conformance.handles import Face, Handle, Loop
-from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.judge import Judge
 from lineage_conformance.law import Law
+from lineage_conformance.outcome import Outcome
+from lineage_conformance.runner import Stores
 from tests.mutants.kit import Registry
 from tests.mutants.transfer_base import Ledger
 from tests.mutants.transfer_book import Book

@@ -13,7 +13,6 @@ from typing import Any
 
 from lineage_conformance import handles, kinds
 from lineage_conformance.handles import HALVES, Half, Handle
-from lineage_conformance.judge import Stores
 from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     DeleteForRuns,
@@ -28,6 +27,7 @@ from lineage_conformance.kinds.saver.operations import (
 )
 from lineage_conformance.kinds.saver.program import Program
 from lineage_conformance.raised import Raised, guarded
+from lineage_conformance.runner import Stores
 from lineage_conformance.trace import Diff
 from pytest_lineage.run import others
 from pytest_lineage.run.opening import MAKE_IT_ASYNC, is_async, of_a_loop

@@ -15,10 +15,12 @@ from typing import Any
 from lineage_conformance import contract, culprit, facts, kinds, needs
 from lineage_conformance import law as laws
 from lineage_conformance.handles import FACES, Face, Handle, Loop, halves
-from lineage_conformance.judge import Judge, Outcome, Stores
+from lineage_conformance.judge import Judge
 from lineage_conformance.kinds.saver.session import Declared
 from lineage_conformance.law import Law, Verdict
+from lineage_conformance.outcome import Outcome
 from lineage_conformance.raised import Raised
+from lineage_conformance.runner import Stores
 from lineage_conformance.witness import Witness, key
 from pytest_lineage import builtin
 from pytest_lineage.cov import files_of
