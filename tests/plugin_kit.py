@@ -11,13 +11,6 @@ from typing import Any, ClassVar
 # imported anew by each of them.
 import pytest
 
-import pytest_lineage.collector
-import pytest_lineage.gather
-import pytest_lineage.report.jsonl
-import pytest_lineage.report.model
-import pytest_lineage.session
-import pytest_lineage.state
-import pytest_lineage.summary  # noqa: F401
 from lineage_conformance import law
 from lineage_conformance.law import Law
 from pytest_lineage.run.rows import Row

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from pytest_lineage import bump, bump_report, environments
-from pytest_lineage.bump import Result, Settings
 from pytest_lineage.cli import main
-from pytest_lineage.environments import Side
+from pytest_lineage.environments import build as environments
+from pytest_lineage.environments import bump, bump_report
+from pytest_lineage.environments.build import Side
+from pytest_lineage.environments.bump import Result, Settings
 from pytest_lineage.run.engine import Unusable
 
 FILE = str(Path(__file__).parent / "bumped_target.py")

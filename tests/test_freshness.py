@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lineage_conformance import builder, freshness, stacks
-from pytest_lineage import environments
+from pytest_lineage.environments import build as environments
 
 DAY = "2026-05-05"
 PINNED = "langgraph==1.2.5"

@@ -197,7 +197,7 @@ def test_a_shape_that_asks_for_nonsense_is_refused() -> None:
 def test_idle_cost_is_nil(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "import sys\ndef test_it():\n    assert 'langgraph' not in sys.modules\n"
-        "    assert 'pytest_lineage.fixtures' not in sys.modules\n"
+        "    assert 'pytest_lineage.plugin.fixtures' not in sys.modules\n"
     )
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 

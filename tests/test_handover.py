@@ -10,10 +10,10 @@ import pytest
 
 from lineage_conformance import handover
 from lineage_conformance.handles import Loop
-from pytest_lineage import bump_handover
-from pytest_lineage.doors import resolve
+from pytest_lineage.environments import handover as bump_handover
 from pytest_lineage.run.opening import Opener
 from pytest_lineage.targets import Store
+from pytest_lineage.targets.doors import resolve
 
 WHOLE = {
     "interrupt": ["in", "a", "b=b!1", "tail", "two", "a"],

@@ -12,8 +12,8 @@ from tests.plugin_kit import Project
 
 HEAVY = (
     "langgraph", "langchain_core", "hypothesis", "lineage_conformance", "lineage_reference",
-    "pytest_lineage.session", "pytest_lineage.collector", "pytest_lineage.gather", "pytest_lineage.run",
-    "pytest_lineage.targets", "pytest_lineage.doors",
+    "pytest_lineage.plugin.session", "pytest_lineage.plugin.nodes", "pytest_lineage.plugin.gather",
+    "pytest_lineage.run", "pytest_lineage.targets", "pytest_lineage.targets.doors",
 )  # fmt: skip
 
 PROBE = f"""

@@ -12,11 +12,13 @@ import pytest
 
 from lineage_conformance import law as laws
 from lineage_conformance.law import Law
-from pytest_lineage import failures, known, known_edit
 from pytest_lineage.cli import init, main
-from pytest_lineage.failures import Saved
-from pytest_lineage.known import Entry, KnownError
-from pytest_lineage.ratchet import Ratchet
+from pytest_lineage.known import edit as known_edit
+from pytest_lineage.known import file as known
+from pytest_lineage.known import saved as failures
+from pytest_lineage.known.file import Entry, KnownError
+from pytest_lineage.known.ratchet import Ratchet
+from pytest_lineage.known.saved import Saved
 from pytest_lineage.run.rows import Row, TargetReport, exit_code
 from tests.plugin_kit import Project
 from tests.test_programs_on_disk import LAW, PROGRAM, SAVERS

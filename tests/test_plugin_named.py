@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_lineage import options
+from pytest_lineage.plugin import options
 from tests.plugin_kit import Project, module
 
 ONE = ("--lineage-laws", "put.is-readable")

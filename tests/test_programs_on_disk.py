@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_lineage import failures
 from pytest_lineage.cli import main
-from pytest_lineage.failures import FailureError, Saved
+from pytest_lineage.known import saved as failures
+from pytest_lineage.known.saved import FailureError, Saved
 from pytest_lineage.run.rows import Row
 
 SAVERS = """
@@ -296,7 +296,7 @@ def test_what_cannot_run_is_one_message_and_exit_2(
 def test_a_program_is_replayed_in_another_environment(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pytest_lineage import environments
+    from pytest_lineage.environments import build as environments
 
     side = environments.Side("here", sys.executable)
     monkeypatch.setattr(environments, "of_stack", lambda stack, more: side)

@@ -22,9 +22,9 @@ from lineage_conformance.law import Verdict
 from lineage_conformance.outcome import Outcome
 from lineage_conformance.runner import Stores
 from lineage_reference.saver import Space
-from pytest_lineage import builtin
 from pytest_lineage.report.script import Opening, ScriptError, opening, script
 from pytest_lineage.report.scripting.literals import broken, expression, literal
+from pytest_lineage.targets import builtin
 from tests.golden import samples
 from tests.mutants import kit
 from tests.test_report_terminal import golden

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_lineage import failures
 from pytest_lineage.cli import main
+from pytest_lineage.known import saved as failures
 from pytest_lineage.report.scripting.openings import opening, stand_in
 
 SAVER = '''

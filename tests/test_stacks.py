@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from lineage_conformance import builder, stacks
-from pytest_lineage import environments, matrix, matrix_report
 from pytest_lineage.cli import main
-from pytest_lineage.environments import Unbuildable
+from pytest_lineage.environments import build as environments
+from pytest_lineage.environments import matrix, matrix_report
+from pytest_lineage.environments.build import Unbuildable
 
 FACTORS = {"lg06": "lg-0.6", "lg10": "lg-1.0", "lg11": "lg-1.1", "lg12": "lg-1.2",
            "app05": "app-2026-05", "app06": "app-2026-06"}  # fmt: skip

@@ -119,8 +119,8 @@ def _say_nothing_more() -> None:
 
 def _usage_errors() -> tuple[type[BaseException], ...]:
     from pytest_lineage.cli.common import UsageError
-    from pytest_lineage.failures import FailureError
-    from pytest_lineage.known import KnownError
+    from pytest_lineage.known.file import KnownError
+    from pytest_lineage.known.saved import FailureError
     from pytest_lineage.report.jsonl import ReportError
     from pytest_lineage.targets import TargetError
 

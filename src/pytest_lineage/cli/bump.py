@@ -67,9 +67,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Make the environments, compare, print; the exit code."""
-    from pytest_lineage import bump, bump_report
-    from pytest_lineage.environments import Unbuildable
-    from pytest_lineage.fingerprint import LockError
+    from pytest_lineage.environments import bump, bump_report
+    from pytest_lineage.environments.build import Unbuildable
+    from pytest_lineage.environments.fingerprint import LockError
     from pytest_lineage.run.engine import SuiteFault, Unusable
 
     if bool(options.wanted) + bool(options.new) + options.latest != 1:
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _sides(options: argparse.Namespace) -> tuple[Any, Any]:
     from lineage_conformance import stacks
-    from pytest_lineage.environments import bumped, of_stack
+    from pytest_lineage.environments.build import bumped, of_stack
 
     try:
         base = stacks.find(options.old)

@@ -19,7 +19,7 @@ from pytest_lineage.run.rows import USAGE, TargetReport, exit_code
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
-    from pytest_lineage.ratchet import Ratchet
+    from pytest_lineage.known.ratchet import Ratchet
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +124,8 @@ def _run(options: argparse.Namespace, interrupts: signals.Interrupts) -> int:
 
 
 def _known(options: argparse.Namespace) -> Ratchet | None:
-    from pytest_lineage import known, ratchet
+    from pytest_lineage.known import file as known
+    from pytest_lineage.known import ratchet
 
     if options.known is None and not Path(known.NAME).is_file():
         return None

@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Observe each target; print, pin or compare; the exit code."""
-    from pytest_lineage import fingerprint
+    from pytest_lineage.environments import fingerprint
     from pytest_lineage.run.engine import Postgres, SuiteFault, Unusable
 
     if options.lock and options.check:
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _take(text: str, options: argparse.Namespace, postgres: Any) -> Any:
-    from pytest_lineage import fingerprint
+    from pytest_lineage.environments import fingerprint
     from pytest_lineage.run.engine import Options, TargetRun, default_path
 
     settings = Options(allow_nonempty=options.allow_nonempty, path=default_path())
@@ -82,7 +82,7 @@ def _take(text: str, options: argparse.Namespace, postgres: Any) -> Any:
 
 
 def _pinned(path: str | None) -> dict[str, dict[str, Any]]:
-    from pytest_lineage import fingerprint
+    from pytest_lineage.environments import fingerprint
 
     try:
         return fingerprint.read_lock(Path(path)) if path else {}
@@ -91,7 +91,7 @@ def _pinned(path: str | None) -> dict[str, dict[str, Any]]:
 
 
 def _compare(made: list[Any], pinned: dict[str, dict[str, Any]]) -> int:
-    from pytest_lineage import fingerprint
+    from pytest_lineage.environments import fingerprint
 
     code = 0
     for one in made:
@@ -110,7 +110,7 @@ def _compare(made: list[Any], pinned: dict[str, dict[str, Any]]) -> int:
 
 
 def _print(made: Any) -> None:
-    from pytest_lineage.fingerprint import shown
+    from pytest_lineage.environments.fingerprint import shown
 
     installed = ", ".join(
         f"{k} {v}" for k, v in made["versions"].items() if k.startswith("langgraph")

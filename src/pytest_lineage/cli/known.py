@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_lineage.cli.common import UsageError, add_format, note
 
 if TYPE_CHECKING:
-    from pytest_lineage.failures import Saved
-    from pytest_lineage.known import Entry, KnownFile
+    from pytest_lineage.known.file import Entry, KnownFile
+    from pytest_lineage.known.saved import Saved
 
 EPILOG = """\
 exit codes: 0 done, and nothing is wrong with the file; 1 entries are past their end or match nothing;
@@ -61,7 +61,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add(options: argparse.Namespace) -> int:
-    from pytest_lineage import failures, known, known_edit
+    from pytest_lineage.known import edit as known_edit
+    from pytest_lineage.known import file as known
+    from pytest_lineage.known import saved as failures
 
     names = [*options.programs, *(_from_report(options.report) if options.report else ())]
     if not names:
@@ -114,7 +116,8 @@ def _from_report(path: str) -> list[str]:
 
 
 def _prune(options: argparse.Namespace) -> int:
-    from pytest_lineage import known, known_edit
+    from pytest_lineage.known import edit as known_edit
+    from pytest_lineage.known import file as known
 
     path = Path(options.known)
     there = known.read(path)
@@ -151,7 +154,7 @@ def _told_fixed(there: KnownFile, report: str) -> list[Entry]:
 
 def _found_fixed(there: KnownFile) -> list[Entry]:
     """Entries whose program, run now on the target, shows nothing on any face."""
-    from pytest_lineage.ratchet import Ratchet
+    from pytest_lineage.known.ratchet import Ratchet
 
     ratchet = Ratchet(there)
     for problem in ratchet.problems:
@@ -169,7 +172,7 @@ def _found_fixed(there: KnownFile) -> list[Entry]:
 def _happens(entry: Entry, there: KnownFile) -> bool | None:
     """Whether a known failure happens now; None if that cannot be told."""
     from lineage_conformance import law as laws
-    from pytest_lineage import failures
+    from pytest_lineage.known import saved as failures
     from pytest_lineage.run import engine
 
     text, kind, over, path = entry.target, "saver", "", tuple[str, ...]()
@@ -208,8 +211,8 @@ def _happens(entry: Entry, there: KnownFile) -> bool | None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from pytest_lineage import known
-    from pytest_lineage.ratchet import Ratchet
+    from pytest_lineage.known import file as known
+    from pytest_lineage.known.ratchet import Ratchet
 
     there = known.read(options.known)
     ratchet = Ratchet(there)

@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     except stacks.StackError as error:
         raise UsageError(str(error)) from None
     html = writable(options.html, "--html")
-    from pytest_lineage import matrix, matrix_report
+    from pytest_lineage.environments import matrix, matrix_report
 
     settings = matrix.Settings(
         tuple(options.target), options.kind, options.over, not options.no_references, tuple(options.laws),

@@ -11,12 +11,12 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_lineage import address
 from pytest_lineage.cli.common import UsageError, add_format, note
+from pytest_lineage.targets import address
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
-    from pytest_lineage.failures import Saved
+    from pytest_lineage.known.saved import Saved
     from pytest_lineage.run.engine import Options, TargetRun
     from pytest_lineage.run.rows import Row
 
@@ -54,7 +54,7 @@ def where_to_run(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Replay the program on each face; say what came of it."""
-    from pytest_lineage import failures
+    from pytest_lineage.known import saved as failures
     from pytest_lineage.run.rows import TargetReport
 
     saved = failures.load(options.program)
@@ -127,7 +127,7 @@ def opened(saved: Saved, options: argparse.Namespace) -> TargetRun:
 def _there(options: argparse.Namespace, how: dict[str, Any]) -> Options:
     """How to run in a stack, which is built first where it is not in the cache."""
     from lineage_conformance import stacks
-    from pytest_lineage import environments
+    from pytest_lineage.environments import build as environments
 
     try:
         side = environments.of_stack(stacks.find(options.stack), options.more)

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the script."""
-    from pytest_lineage import failures
+    from pytest_lineage.known import saved as failures
     from pytest_lineage.report.script import ScriptError, script
 
     file = failures.find(options.program)
@@ -67,8 +67,7 @@ def _shown(target: str) -> str:
 
 def _factory(saved: Any, own_path: bool) -> Any:
     """The factory itself, for its shape (it is not called); None where it cannot be imported here."""
-    from pytest_lineage import doors
-    from pytest_lineage.targets import TargetError
+    from pytest_lineage.targets import TargetError, doors
 
     for entry in saved.path if own_path else ():
         if entry not in sys.path:

@@ -15,7 +15,7 @@ from pytest_lineage.cli.common import UsageError, add_format, note
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
-    from pytest_lineage.failures import Saved
+    from pytest_lineage.known.saved import Saved
     from pytest_lineage.run.engine import TargetRun
     from pytest_lineage.run.rows import Row
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     """Shrink the program; save and print the result."""
     from pathlib import Path
 
-    from pytest_lineage import failures
+    from pytest_lineage.known import saved as failures
 
     if options.limit < 1:
         raise UsageError(f"--limit must be at least 1, not {options.limit}")

@@ -7,9 +7,9 @@ import importlib.util
 import json
 from importlib import metadata
 
-from pytest_lineage import builtin
 from pytest_lineage.cli.common import add_format
-from pytest_lineage.doors import GROUP
+from pytest_lineage.targets import builtin
+from pytest_lineage.targets.doors import GROUP
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lineage_conformance import kinds
-from pytest_lineage import address
 from pytest_lineage.report import roots
 from pytest_lineage.report.roots import BAD, LEVELS, Row
 from pytest_lineage.report.style import clip
+from pytest_lineage.targets import address
 
 _ASYNC = re.compile(r"\ba(?=(put|get_tuple|list|delete_|copy_|prune|get_delta))")
 """Reasons about an async method and its sync twin are told once."""

@@ -12,8 +12,8 @@ from typing import Any
 from lineage_conformance import builder
 from lineage_conformance.defects import Defect
 from lineage_conformance.law import Law
-from pytest_lineage.bump import PATIENCE
-from pytest_lineage.environments import Side
+from pytest_lineage.environments.build import Side
+from pytest_lineage.environments.bump import PATIENCE
 from pytest_lineage.repro.stories import Story, law_of
 from pytest_lineage.run import engine
 from pytest_lineage.run.rows import GOOD, SUITE, USAGE, Row

@@ -62,8 +62,7 @@ def _written(row: Mapping[str, Any], target: str) -> tuple[str, str]:
 
 def _factory(target: str) -> Any:
     """The factory of a target, for its shape (it is not called); None where it cannot be imported here."""
-    from pytest_lineage import doors
-    from pytest_lineage.targets import TargetError
+    from pytest_lineage.targets import TargetError, doors
 
     try:
         return doors.resolve(target).factory

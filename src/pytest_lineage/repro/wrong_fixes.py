@@ -19,8 +19,7 @@ from lineage_reference.rollback import Turns
 from lineage_reference.steps import Steps, call
 from lineage_reference.turn_core import Live
 from lineage_reference.turns import Incomplete, Mark, head, id_of
-from pytest_lineage import builtin
-from pytest_lineage.targets import Store, Target
+from pytest_lineage.targets import Store, Target, builtin
 
 
 def ids(state: Any) -> list[str]:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from lineage_conformance import law as laws
 from lineage_conformance.law import Law
-from pytest_lineage import address, failures
+from pytest_lineage.known import saved as failures
 from pytest_lineage.run import plan
 from pytest_lineage.run.causes import fold
 from pytest_lineage.run.options import Options, SuiteFault, Unusable, default_path
 from pytest_lineage.run.rows import Row, TargetReport
 from pytest_lineage.run.target import Postgres, TargetRun, row_of
+from pytest_lineage.targets import address
 
 if TYPE_CHECKING:
-    from pytest_lineage.ratchet import Ratchet
+    from pytest_lineage.known.ratchet import Ratchet
 
 __all__ = [
     "Interrupted", "Options", "Postgres", "SuiteFault", "TargetRun", "Unusable", "check", "default_path",

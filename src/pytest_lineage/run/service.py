@@ -22,14 +22,13 @@ from lineage_conformance.outcome import Outcome
 from lineage_conformance.raised import Raised
 from lineage_conformance.runner import Stores
 from lineage_conformance.witness import Witness, key
-from pytest_lineage import builtin
 from pytest_lineage.cov import files_of
-from pytest_lineage.doors import resolve
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
 from pytest_lineage.run.probe import Probe, refusal
 from pytest_lineage.run.rows import ONLY_FOR
-from pytest_lineage.targets import Store, Target, TargetError
+from pytest_lineage.targets import Store, Target, TargetError, builtin
+from pytest_lineage.targets.doors import resolve
 
 FIRST = 1
 """The store on which a target is probed before it is judged."""

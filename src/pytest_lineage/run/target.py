@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from lineage_conformance.law import Law
-from pytest_lineage import address
 from pytest_lineage.run.endings import Endings
 from pytest_lineage.run.heartbeat import SUITE
 from pytest_lineage.run.options import Options, SuiteFault, Unusable
 from pytest_lineage.run.rows import Row
 from pytest_lineage.run.supervisor import Ended, Limits, Reply, Worker
+from pytest_lineage.targets import address
 
 SLOW = 60.0
 """Seconds without a step after which a probe or a stage counts as hanging: each may import much."""

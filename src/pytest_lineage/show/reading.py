@@ -12,12 +12,12 @@ from typing import Any
 
 from lineage_conformance import contract
 from lineage_conformance.handles import Half, Handle, Loop
-from pytest_lineage.doors import _brief
 from pytest_lineage.run.heartbeat import Heartbeat
 from pytest_lineage.run.opening import Opener
 from pytest_lineage.show.preview import LONG, SHORT, key, preview
 from pytest_lineage.show.sources import SqliteFile, source
 from pytest_lineage.targets import TargetError
+from pytest_lineage.targets.doors import _brief
 
 TASKS = "__pregel_tasks"
 INTERRUPT = "__interrupt__"

@@ -8,9 +8,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pytest_lineage import builtin
-from pytest_lineage.doors import resolve
-from pytest_lineage.targets import Target, TargetError
+from pytest_lineage.targets import Target, TargetError, builtin
+from pytest_lineage.targets.doors import resolve
 
 _MAGIC = b"SQLite format 3\x00"
 _SUFFIXES = (".db", ".sqlite", ".sqlite3")

@@ -125,7 +125,7 @@ def _source(factory: Any) -> str:
 
 def _in_json(path: Path) -> str:
     """What a ``langgraph.json`` names as its checkpointer, seen from here."""
-    from pytest_lineage import doors
+    from pytest_lineage.targets import doors
 
     where, colon, rest = doors.reference(path).rpartition(":")
     return (
@@ -177,7 +177,7 @@ def shaped(made: Opening, name: str, factory: Callable[..., Any] | None) -> Open
 
 def _memory() -> Opening:
     """LangGraph's in-memory saver under the name that the installed release gives it."""
-    from pytest_lineage import builtin
+    from pytest_lineage.targets import builtin
 
     name = builtin.memory().__name__
     return Opening(f"{name}()", (f"from langgraph.checkpoint.memory import {name}",))

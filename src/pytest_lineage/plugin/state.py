@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lineage_conformance import law as laws
-from pytest_lineage import address
-from pytest_lineage.failure import SAME
+from pytest_lineage.plugin.outcome import SAME
 from pytest_lineage.run import engine
 from pytest_lineage.run.causes import fold
 from pytest_lineage.run.rows import Row
+from pytest_lineage.targets import address
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
-    from pytest_lineage.collector import TargetNode
-    from pytest_lineage.options import Settings
-    from pytest_lineage.session import Lineage
+    from pytest_lineage.plugin.nodes import TargetNode
+    from pytest_lineage.plugin.options import Settings
+    from pytest_lineage.plugin.session import Lineage
 
 
 class State:

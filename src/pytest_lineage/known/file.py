@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_lineage import failures
+from pytest_lineage.known import saved as failures
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from lineage_conformance import contract, facts, kinds
-from pytest_lineage import builtin, fingerprint
-from pytest_lineage.bump_handover import Report, hand_over
-from pytest_lineage.environments import Side, changes
+from pytest_lineage.environments import fingerprint
+from pytest_lineage.environments.build import Side, changes
+from pytest_lineage.environments.handover import Report, hand_over
 from pytest_lineage.report import diffing, model
 from pytest_lineage.report.diffing import Difference
 from pytest_lineage.run import engine
 from pytest_lineage.run.engine import Postgres, TargetRun, Unusable
 from pytest_lineage.run.rows import TargetReport
+from pytest_lineage.targets import builtin
 
 FORMAT = 1
 SIDES = ("old", "new")

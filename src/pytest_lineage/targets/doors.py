@@ -39,7 +39,7 @@ def _resolve(text: str, kind: str, over: str) -> Target:
         return _from_langgraph_json(Path(text), kind)
     if ":" in text:
         return adopt(load(text), text, kind)
-    from pytest_lineage import builtin
+    from pytest_lineage.targets import builtin
 
     if text in builtin.NAMES:
         return builtin.make(text, kind, over)
@@ -58,7 +58,7 @@ def _resolve(text: str, kind: str, over: str) -> Target:
 
 def unknown(text: str) -> str:
     """The message for a name that no door knows."""
-    from pytest_lineage import builtin
+    from pytest_lineage.targets import builtin
 
     names = [*builtin.NAMES, *sorted({e.name for e in metadata.entry_points(group=GROUP)})]
     near = difflib.get_close_matches(text, names, 2)

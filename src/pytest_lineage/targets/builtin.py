@@ -148,7 +148,7 @@ def make(name: str, kind: str, over: str = "") -> Target:
         return Target(factory, name, kind, postgres=postgres)
     if name != "reference" or not record.reference:
         raise TargetError(f"{name} is a target of kind {kinds.USUAL}, not {kind}; see --over")
-    from pytest_lineage.doors import resolve
+    from pytest_lineage.targets.doors import resolve
 
     base = resolve(over or DEFAULT_OVER)
     module, _, attribute = record.reference.partition(":")

@@ -10,13 +10,13 @@ from typing import Any
 
 from lineage_conformance import contract, kinds
 from lineage_conformance.stacks import Stack
-from pytest_lineage import builtin
-from pytest_lineage.bump import PATIENCE, Shared
-from pytest_lineage.environments import Side, Unbuildable, of_stack
+from pytest_lineage.environments.build import Side, Unbuildable, of_stack
+from pytest_lineage.environments.bump import PATIENCE, Shared
 from pytest_lineage.report import model
 from pytest_lineage.report.matrix import combine
 from pytest_lineage.run import engine, rows
 from pytest_lineage.run.rows import TargetReport
+from pytest_lineage.targets import builtin
 
 FORMAT = 1
 

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_lineage import address, failure, session
-from pytest_lineage.plugin import is_target
+from pytest_lineage.plugin import is_target, session
+from pytest_lineage.plugin import outcome as failure
+from pytest_lineage.targets import address
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
+    from pytest_lineage.plugin.session import Lineage
+    from pytest_lineage.plugin.state import State
     from pytest_lineage.run.rows import Row
-    from pytest_lineage.session import Lineage
-    from pytest_lineage.state import State
     from pytest_lineage.targets import Target
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_lineage.options import Settings
+    from pytest_lineage.plugin.options import Settings
     from pytest_lineage.run.rows import TargetReport
 
 NAME = "lineage-gather"
@@ -99,7 +99,7 @@ class Gather:
         """Say for each target how many verdicts of which kind, and which laws are broken by themselves."""
         if self._reports is None:
             return
-        from pytest_lineage import summary
+        from pytest_lineage.plugin import summary
 
         terminalreporter.write_sep("=", "lineage")
         for text, markup in summary.lines(self._reports, self._document()):
@@ -122,8 +122,11 @@ class Gather:
 
     def _keep(self) -> None:
         """Save the programs of what is broken; see what is wrong with the known-failures file."""
-        from pytest_lineage import failures, known, ratchet, session
-        from pytest_lineage.state import chosen
+        from pytest_lineage.known import file as known
+        from pytest_lineage.known import ratchet
+        from pytest_lineage.known import saved as failures
+        from pytest_lineage.plugin import session
+        from pytest_lineage.plugin.state import chosen
 
         base = self.config.rootpath
         assert self._reports is not None
@@ -158,7 +161,7 @@ class Gather:
 
     def _narrowed(self) -> bool:
         """Whether targets or laws may be missing because this run was not asked for all."""
-        from pytest_lineage import options
+        from pytest_lineage.plugin import options
 
         whole = all(seen.whole or seen.error for seen in self.seen.values())
         return (

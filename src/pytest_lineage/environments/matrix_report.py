@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_lineage.matrix import Column, exit_code
+from pytest_lineage.environments.matrix import Column, exit_code
 from pytest_lineage.report.markdown import code, escape
 from pytest_lineage.report.style import Style, clip, safe
 

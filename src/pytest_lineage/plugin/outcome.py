@@ -24,8 +24,8 @@ import pytest
 from pytest_lineage.run.rows import fails
 
 if TYPE_CHECKING:
+    from pytest_lineage.plugin.state import State
     from pytest_lineage.run.rows import Row
-    from pytest_lineage.state import State
 
 SAME = "by the same program and in the same way as "
 """How the cause begins where another face of the law shows the very same."""

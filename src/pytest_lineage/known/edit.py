@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from lineage_conformance import contract
-from pytest_lineage.known import FIELDS, Entry, KnownError, KnownFile, parse
+from pytest_lineage.known.file import FIELDS, Entry, KnownError, KnownFile, parse
 
 HEADER = """\
 # Known failures: laws that are broken today, each with a reason and an end.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_lineage.failure import clean
+from pytest_lineage.plugin.outcome import clean
 
 if TYPE_CHECKING:
     from pytest_lineage.run.rows import Row, TargetReport

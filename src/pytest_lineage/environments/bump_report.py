@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pytest_lineage.bump import Result
-from pytest_lineage.bump_handover import MEANINGS, Loss
-from pytest_lineage.fingerprint import shown
+from pytest_lineage.environments.bump import Result
+from pytest_lineage.environments.fingerprint import shown
+from pytest_lineage.environments.handover import MEANINGS, Loss
 from pytest_lineage.report import diffing
 from pytest_lineage.report.gist import many
 from pytest_lineage.report.markdown import code, escape

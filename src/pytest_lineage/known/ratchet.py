@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_lineage import failures
-from pytest_lineage.known import Entry, KnownFile, expired, is_newer
+from pytest_lineage.known import saved as failures
+from pytest_lineage.known.file import Entry, KnownFile, expired, is_newer
 
 if TYPE_CHECKING:
     from lineage_conformance.law import Law
@@ -137,7 +137,7 @@ def _nameable(target: str) -> bool:
     """Whether a run of its own could name this target."""
     from importlib import metadata
 
-    from pytest_lineage import builtin, doors
+    from pytest_lineage.targets import builtin, doors
 
     installed = [entry.name for entry in metadata.entry_points(group=doors.GROUP)]
     return ":" in target or target in (*builtin.NAMES, *installed)

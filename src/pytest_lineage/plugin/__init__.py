@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_lineage import options
+from pytest_lineage.plugin import options
 
 if TYPE_CHECKING:
-    from pytest_lineage.collector import ConftestModule, TargetNode
+    from pytest_lineage.plugin.nodes import ConftestModule, TargetNode
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     spread = getattr(config.option, "dist", "no") != "no"  # pytest-xdist: this process only gathers
     named = any(target.joins for target in settings.targets)
     if picked or named or spread or settings.asked & {"laws", "cov"}:
-        from pytest_lineage import session
+        from pytest_lineage.plugin import session
 
         session.configure(config, settings, picked, spread)
 
@@ -52,7 +52,7 @@ def pytest_pycollect_makeitem(
     """Make a node of a declared target."""
     if not is_target(obj):
         return None
-    from pytest_lineage.collector import declared
+    from pytest_lineage.plugin.nodes import declared
 
     return declared(collector, name, obj)
 
@@ -76,7 +76,7 @@ def _conftest(path: Path, parent: pytest.Collector) -> ConftestModule | None:
         if getattr(module, "__file__", None) == str(path):
             if not any(is_target(value) for value in vars(module).values()):
                 return None
-            from pytest_lineage.collector import ConftestModule
+            from pytest_lineage.plugin.nodes import ConftestModule
 
             made: ConftestModule = ConftestModule.from_parent(parent, path=path)
             made.loaded = module
@@ -98,7 +98,7 @@ def lineage_parallel_tools(lineage_gates: Any, request: pytest.FixtureRequest) -
     """Makes the Send-based parallel tool graph: call it with a saver and what each tool does."""
     import inspect
 
-    from pytest_lineage.fixtures import Maker
+    from pytest_lineage.plugin.fixtures import Maker
 
     function = getattr(request.node, "obj", None)
     maker = Maker(lineage_gates, inspect.iscoroutinefunction(function))

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_lineage import options
+from pytest_lineage.plugin import options
 
 if TYPE_CHECKING:
-    from pytest_lineage.collector import TargetNode
-    from pytest_lineage.options import Named, Settings
-    from pytest_lineage.ratchet import Ratchet
-    from pytest_lineage.state import State
+    from pytest_lineage.known.ratchet import Ratchet
+    from pytest_lineage.plugin.nodes import TargetNode
+    from pytest_lineage.plugin.options import Named, Settings
+    from pytest_lineage.plugin.state import State
 
 NAME = "lineage-session"
 
@@ -33,7 +33,7 @@ def configure(
     Raises `pytest.UsageError` for a target or a law that nobody knows.
     """
     if spread:
-        from pytest_lineage import gather
+        from pytest_lineage.plugin import gather
 
         gather.register(config, settings)
     names = [named for named in settings.targets if named.joins]
@@ -46,7 +46,7 @@ def configure(
     if settings.over:
         _must_exist(options.Named(settings.over, settings.over), "--lineage-over")
     if names or "laws" in settings.asked:
-        from pytest_lineage.state import chosen
+        from pytest_lineage.plugin.state import chosen
 
         chosen(settings.laws, settings.kind)
     _must_be_laws(picked)
@@ -74,7 +74,7 @@ def of(
         config.pluginmanager.register(found, NAME)
         config.add_cleanup(found.close)
         if not hasattr(config, "workerinput"):
-            from pytest_lineage import gather
+            from pytest_lineage.plugin import gather
 
             gather.register(config, found.settings)
     return found
@@ -93,8 +93,8 @@ class Lineage:
 
     def open(self, node: TargetNode) -> State:
         """Start the worker of a target; its state. Raises `pytest.Collector.CollectError`."""
+        from pytest_lineage.plugin.state import State
         from pytest_lineage.run import engine
-        from pytest_lineage.state import State
 
         if node.nodeid in self._states:
             return self._states[node.nodeid]
@@ -121,7 +121,8 @@ class Lineage:
 
     def ratchet(self) -> Ratchet | None:
         """What is known of the targets' failures. Raises `pytest.Collector.CollectError` for a file that is wrong."""
-        from pytest_lineage import known, ratchet
+        from pytest_lineage.known import file as known
+        from pytest_lineage.known import ratchet
 
         file = known_file(self.config, self.settings)
         if self._ratchet is None and file is not None:
@@ -149,7 +150,7 @@ class Lineage:
         """Add the items of named targets, before anybody selects among the items."""
         if not self.settings.targets:
             return
-        from pytest_lineage.collector import NamedTargets
+        from pytest_lineage.plugin.nodes import NamedTargets
 
         root = NamedTargets.from_parent(session, name="lineage", nodeid="lineage")
         root.lineage = self
@@ -157,7 +158,7 @@ class Lineage:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note which laws this run is going to judge."""
-        from pytest_lineage.collector import LawItem
+        from pytest_lineage.plugin.nodes import LawItem
 
         for item in session.items:
             if isinstance(item, LawItem):
@@ -168,7 +169,7 @@ class Lineage:
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Say in the report which target could not be opened."""
-        from pytest_lineage.collector import TargetNode
+        from pytest_lineage.plugin.nodes import TargetNode
 
         report = yield
         if isinstance(collector, TargetNode) and report.failed:
@@ -181,7 +182,7 @@ class Lineage:
         self, item: pytest.Item
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the verdict into the report, where every writer, here or across xdist, finds it."""
-        from pytest_lineage.collector import LawItem
+        from pytest_lineage.plugin.nodes import LawItem
 
         report = yield
         if isinstance(item, LawItem) and report.when == "call":
@@ -191,7 +192,7 @@ class Lineage:
 
 def known_file(config: pytest.Config, settings: Settings) -> Path | None:
     """The known-failures file of a run: the one that was named, or the one that lies in rootdir."""
-    from pytest_lineage.known import NAME
+    from pytest_lineage.known.file import NAME
 
     usual = config.rootpath / NAME
     return settings.known or (usual if usual.is_file() else None)
@@ -207,7 +208,7 @@ def _must_exist(named: Named, flag: str = "--lineage-target") -> None:
     """Raise `pytest.UsageError` for a target that is missing, as far as that shows without importing it."""
     from importlib import metadata
 
-    from pytest_lineage import builtin, doors
+    from pytest_lineage.targets import builtin, doors
 
     path = named.text.rpartition(":")[0] or named.text
     if path.endswith((".py", ".json")):

@@ -1,0 +1,1 @@
+"""Environments with other packages: building them, and running the suite in several (`bump`, `matrix`)."""
