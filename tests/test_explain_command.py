@@ -50,7 +50,7 @@ def test_every_law_is_explained(group: str, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_program_of_its_own_form_says_how_it_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "delta_blobs.flag-by-thread")
-    assert "mode(mode='shadow', threads=('t',))" in text.replace("do='mode', ", "")
+    assert "mode(mode='shadow', threads=['t'])" in text
     assert "``mode``: the flag becomes `mode`" in text
     assert "where a turn is cut" in said(capsys, "rollback.restores-next").lower()
     assert "how to read them" not in said(capsys, "put.is-readable")

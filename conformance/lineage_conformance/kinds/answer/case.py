@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from lineage_conformance.case import Case
 
 LIMIT = 60.0
 
@@ -18,7 +18,7 @@ Content = Any
 
 
 @dataclass(frozen=True)
-class AnswerCase:
+class AnswerCase(Case, head={"case": "answer"}, loose=("replies", "earlier", "form")):
     """A conversation: an earlier answered turn if there is one, then the turn that is asked about."""
 
     replies: tuple[tuple[str, Content], ...] = (("ai", "answer"),)
@@ -33,40 +33,6 @@ class AnswerCase:
     """Whether the caller passes the head from before the run."""
     run: str = ""
     """The status of the run that the caller passes."""
-    origin: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The case as JSON data; what is as usual is left out."""
-        fields = dataclasses.fields(self)
-        changed = {
-            f.name: getattr(self, f.name) for f in fields if getattr(self, f.name) != f.default
-        }
-        if "replies" in changed:
-            changed["replies"] = [list(reply) for reply in self.replies]
-        return {"format": 1, "case": "answer", **changed}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> AnswerCase:
-        """Read a case. Raises `TypeError` for unknown fields."""
-        given = {k: v for k, v in data.items() if k not in ("format", "case")}
-        if "replies" in given:
-            given["replies"] = tuple((role, content) for role, content in given["replies"])
-        return cls(**given)
-
-    def smaller(self) -> Iterator[AnswerCase]:
-        """Cases with a reply, a block or a peculiarity less."""
-        for at in range(len(self.replies)):
-            yield dataclasses.replace(self, replies=self.replies[:at] + self.replies[at + 1 :])
-            role, content = self.replies[at]
-            if isinstance(content, list) and len(content) > 1:
-                for block in range(len(content)):
-                    less = (role, content[:block] + content[block + 1 :])
-                    replies = (*self.replies[:at], less, *self.replies[at + 1 :])
-                    yield dataclasses.replace(self, replies=replies)
-        if self.earlier:
-            yield dataclasses.replace(self, earlier=False)
-        if self.form != "objects":
-            yield dataclasses.replace(self, form="objects")
 
     # -- what is right ---------------------------------------------------------------------------
 

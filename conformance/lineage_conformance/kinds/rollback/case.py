@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from lineage_conformance.case import Case
 
 LIMIT = 60.0
 """Seconds after which a call is taken to hang. No check waits this long unless something is wrong."""
@@ -24,7 +23,11 @@ DURABILITIES = ("sync", "async", "exit")
 
 
 @dataclass(frozen=True)
-class TurnCase:
+class TurnCase(
+    Case,
+    head={"case": "turn"},
+    loose=("reopen", "edits", "memory", "waiting", "tools", "times", "earlier", "durability"),
+):
     """A thread with `earlier` turns, then a turn that is cut (or ends) at `point` and is taken back."""
 
     point: str = "model"
@@ -44,40 +47,9 @@ class TurnCase:
     waiting: bool = False
     """Whether the thread waits at an interrupt of an earlier turn when the turn begins."""
 
-    def to_json(self) -> dict[str, Any]:
-        """The case as JSON data; what is as usual is left out."""
-        fields = dataclasses.fields(self)
-        changed = {
-            f.name: getattr(self, f.name) for f in fields if getattr(self, f.name) != f.default
-        }
-        return {"format": 1, "case": "turn", **changed}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> TurnCase:
-        """Read a case. Raises `TypeError` for unknown fields."""
-        return cls(**{k: v for k, v in data.items() if k not in ("format", "case")})
-
-    def smaller(self) -> Iterator[TurnCase]:
-        """Cases with one peculiarity less, fewer tools, fewer turns."""
-        for name in ("reopen", "edits", "memory", "waiting"):
-            if getattr(self, name):
-                less: dict[str, Any] = {name: False}
-                yield dataclasses.replace(self, **less)
-        least = 2 if self.point == "landed" else 1
-        if self.tools > least:
-            yield dataclasses.replace(self, tools=least)
-            yield dataclasses.replace(self, tools=self.tools - 1)
-        if self.times > 1:
-            yield dataclasses.replace(self, times=1)
-        if self.earlier > 1:
-            yield dataclasses.replace(self, earlier=1)
-        if self.durability != "async":
-            yield dataclasses.replace(self, durability="async")
-
-    @property
-    def origin(self) -> str:
-        """Where the case comes from: nowhere but here."""
-        return ""
+    def valid(self) -> bool:
+        """Whether a tool is at work where another one has landed."""
+        return self.point != "landed" or self.tools > 1
 
     def places(self) -> tuple[list[str], list[str]]:
         """The gates to hold, and what to wait for."""

@@ -6,13 +6,12 @@ smaller list can, too.
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-FORMAT = 1
+from lineage_conformance.case import Case, Part
+
 _NUMBER = re.compile(r"([tpn])(\d+)")
 
 DEEDS = (
@@ -27,7 +26,7 @@ NAMES = ("turns", "latest", "pages", "bare", "fixed")
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Part, keys={"do": "op"}, loose=("how", "n", "p", "t")):
     """One step. What a field means depends on what is done."""
 
     do: str
@@ -44,50 +43,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class History:
+class History(Case, keys={"steps": "ops"}, loose=("steps",)):
     """A list of steps; `reopen` counts the steps after which the store is reopened (0: never)."""
 
     steps: tuple[Step, ...]
     reopen: int = 0
-    origin: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The history as JSON data. Steps stand under ``ops``, as operations of a program do."""
-        made: dict[str, Any] = {"format": FORMAT, "ops": [_told(step) for step in self.steps]}
-        return {**made, "reopen": self.reopen} if self.reopen else made
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> History:
-        """The history that `to_json` wrote. Raises `ValueError` for another format."""
-        if data.get("format") != FORMAT:
-            raise ValueError(f"a history of format {data.get('format')!r} is unknown here")
-        steps = ({("do" if k == "op" else k): v for k, v in op.items()} for op in data["ops"])
-        return cls(tuple(Step(**step) for step in steps), data.get("reopen", 0))
-
-    def smaller(self) -> Iterator[History]:
-        """Histories with less in them: half of the steps, one step fewer, then simpler ones."""
-        count = len(self.steps)
-        if count > 3:
-            yield dataclasses.replace(self, steps=self.steps[: count // 2])
-        for index in reversed(range(count)):
-            rest = self.steps[:index] + self.steps[index + 1 :]
-            yield dataclasses.replace(self, steps=rest)
-        for index, step in enumerate(self.steps):
-            for field in ("how", "n", "p", "t"):
-                if getattr(step, field):
-                    default: Any = "" if field == "how" else 0
-                    less: dict[str, Any] = {field: default}
-                    made = (
-                        *self.steps[:index],
-                        dataclasses.replace(step, **less),
-                        *self.steps[index + 1 :],
-                    )
-                    yield dataclasses.replace(self, steps=made)
-
-
-def _told(step: Step) -> dict[str, Any]:
-    told = {"op": step.do, "t": step.t, "p": step.p, "n": step.n, "how": step.how}
-    return {key: value for key, value in told.items() if value}
 
 
 def text(script: str, reopen: int = 0) -> History:
