@@ -6,7 +6,6 @@ A case is a frozen dataclass of scalars, tuples, mappings and `Part`s. What is a
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -146,10 +145,6 @@ def _read(form: Any, value: Any) -> Any:
     if typing.get_origin(form) is tuple and isinstance(value, (list, tuple)):
         forms = inner[:1] * len(value) if inner[-1] is ... else inner
         return tuple(_read(part, item) for part, item in zip(forms, value, strict=True))
-    if (
-        isinstance(form, type)
-        and issubclass(form, Part)
-        and not isinstance(form, types.GenericAlias)
-    ):
+    if isinstance(form, type) and issubclass(form, Part) and not isinstance(value, form):
         return form.from_json(value)
     return value

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lineage_conformance import witness
+from lineage_conformance.case import fewer
 from lineage_conformance.kinds.saver.operations import (
     CopyThread,
     List,
@@ -118,13 +119,8 @@ def _uncopied(ops: tuple[Op, ...], index: int, copy: CopyThread) -> tuple[Op, ..
 
 def _smaller(program: Program) -> Iterator[Program]:
     ops = program.ops
-    size = max(len(ops) // 2, 1)
-    while size:
-        for start in range(0, len(ops), size):
-            rest = ops[:start] + ops[start + size :]
-            if rest:
-                yield dataclasses.replace(program, ops=rest)
-        size //= 2
+    for rest in filter(None, fewer(ops)):
+        yield dataclasses.replace(program, ops=rest)
     for index, op in enumerate(ops):
         if isinstance(op, CopyThread):
             yield dataclasses.replace(program, ops=_uncopied(ops, index, op))

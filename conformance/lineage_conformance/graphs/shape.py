@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lineage_conformance.case import Part
+
 LAYOUTS = ("send", "edges", "line", "nested", "functional", "functional-line")
 """``send``: model → review → Send tools → model. ``edges``: one node a tool, all after START. ``line``: one
 after the other. ``nested``: like edges, and each tool sends one more task to ``work``. ``functional``: tasks of
@@ -24,7 +26,7 @@ STEPS = ("gate", "after", "raise", "ask", "command", "goto", "subgraph", "overwr
 
 
 @dataclass(frozen=True)
-class Tool:
+class Tool(Part):
     """A tool: its name, and the steps that it takes before it returns its result.
 
     ``gate:G`` stops where a test may hold it. ``after:T`` waits until tool T's write is settled (or T asked, or
@@ -75,7 +77,7 @@ def tools(count: int, *steps: str) -> tuple[Tool, ...]:
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Part):
     """A graph: its tools, how they are joined, and what is special about it."""
 
     tools: tuple[Tool, ...] = (Tool("a"),)
@@ -122,20 +124,13 @@ class Shape:
 
     def to_json(self) -> dict[str, Any]:
         """The shape as JSON data; what is as usual is left out."""
-        data: dict[str, Any] = {"tools": {tool.name: list(tool.steps) for tool in self.tools}}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name != "tools" and value != field.default:
-                data[field.name] = list(value) if isinstance(value, tuple) else value
-        return data
+        return {**super().to_json(), "tools": {tool.name: list(tool.steps) for tool in self.tools}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Shape:
         """Read a shape. Raises `ValueError` for unknown steps, `TypeError` for unknown fields."""
-        given: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "tools"
-        }
-        return cls(tuple(Tool(n, tuple(s)) for n, s in data["tools"].items()), **given)
+        tools = tuple(Tool(name, tuple(steps)) for name, steps in data["tools"].items())
+        return super().from_json({**data, "tools": tools})
 
     def smaller(self) -> Iterator[Shape]:
         """Shapes with one tool, step, round or peculiarity less."""

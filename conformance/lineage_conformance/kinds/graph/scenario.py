@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lineage_conformance.case import Case, Part
 from lineage_conformance.graphs.shape import Shape
 
 FORMAT = "lineage-scenario/1"
@@ -29,7 +30,7 @@ RUNS = ("invoke", "continue", "resume")
 
 
 @dataclass(frozen=True)
-class Act:
+class Act(Part):
     """One action.
 
     `at` names a checkpoint: nothing (the thread's latest), ``head`` (the latest, by its id), ``before:NODE`` (the
@@ -63,47 +64,28 @@ class Act:
 
     def to_json(self) -> dict[str, Any]:
         """The action as JSON data, without what is as usual."""
-        data: dict[str, Any] = {"op": self.op}
-        for f in dataclasses.fields(self):
-            value = getattr(self, f.name)
-            if f.name != "op" and value != f.default:
-                data[f.name] = list(value) if isinstance(value, tuple) else value
-        if self.answers:
-            data["answers"] = dict(self.answers)
-        return data
+        data = super().to_json()
+        return {**data, "answers": dict(self.answers)} if self.answers else data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Act:
         """Read an action. Raises `ValueError` or `TypeError` for what this version does not know."""
-        given: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "answers"
-        }
-        return cls(**given, answers=tuple(data.get("answers", {}).items()))
+        return super().from_json({**data, "answers": tuple(data.get("answers", {}).items())})
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(Case, head={"format": FORMAT}, keys={"shape": "graph", "acts": "ops"}):
     """A shape, what is done with it, and the durability of the runs."""
 
     shape: Shape
     acts: tuple[Act, ...]
     durability: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """The scenario as JSON data, with a format version; actions are under ``ops``, as in a program."""
-        data: dict[str, Any] = {"format": FORMAT, "graph": self.shape.to_json()}
-        if self.durability:
-            data["durability"] = self.durability
-        return {**data, "ops": [act.to_json() for act in self.acts]}
-
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Scenario:
         """Read a scenario. Raises `ValueError` that says what is wrong with the data."""
-        if data.get("format") != FORMAT:
-            raise ValueError(f"scenario format {data.get('format')!r} is not {FORMAT}")
         try:
-            acts = tuple(Act.from_json(item) for item in data["ops"])
-            return cls(Shape.from_json(data["graph"]), acts, str(data.get("durability", "")))
+            return super().from_json(data)
         except (KeyError, TypeError) as error:
             raise ValueError(f"cannot read the scenario: {error}") from error
 
