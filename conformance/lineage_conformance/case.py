@@ -6,6 +6,7 @@ A case is a frozen dataclass of scalars, tuples, mappings and `Part`s. What is a
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -49,7 +50,7 @@ class Part:
         if data.get("format", known) != known:
             raise ValueError(f"a {cls.__name__} of format {data['format']!r} is unknown here")
         names = {key: name for name, key in cls.KEYS.items()}
-        forms = typing.get_type_hints(cls)
+        forms = _forms(cls)  # type: ignore[arg-type]
         given = {names.get(k, k): value for k, value in data.items() if k not in cls.HEAD}
         return cls(**{name: _read(forms.get(name), value) for name, value in given.items()})
 
@@ -127,6 +128,12 @@ def fewer(items: Any) -> Iterator[Any]:
 
 def _with(items: Any, at: int, item: Any) -> Any:
     return type(items)((*items[:at], item, *items[at + 1 :]))
+
+
+@functools.cache
+def _forms(part: Any) -> dict[str, Any]:
+    """The types of its fields."""
+    return typing.get_type_hints(part)
 
 
 def _field(part: type, name: str) -> dataclasses.Field[Any]:
