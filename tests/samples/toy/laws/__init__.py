@@ -1,0 +1,1 @@
+"""The laws of this room, a module a group."""
